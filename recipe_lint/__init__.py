@@ -1,0 +1,3 @@
+"""Static analysis for model-training recipes."""
+
+__version__ = "0.1.0"
