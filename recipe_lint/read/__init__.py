@@ -1,0 +1,1 @@
+"""Files into values: Python modules, imports, segments, YAML stages and config schemas. Judges nothing."""
