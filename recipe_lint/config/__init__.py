@@ -1,0 +1,1 @@
+"""Settings: where they stand, what they may say, and which rules they turn on."""

@@ -1,0 +1,138 @@
+"""What a trace consists of: protocol events on objects, in evaluation order, each under its guard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import libcst as cst
+
+from recipe_lint.lint.finding import Span
+from recipe_lint.read.segments import Segment
+from recipe_lint.trace.guards import Guard
+
+
+@dataclass(frozen=True)
+class Site:
+    """A node in a segment: where something happens."""
+
+    segment: Segment
+    node: cst.CSTNode
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Site) and other.node is self.node
+
+    def __hash__(self) -> int:
+        return id(self.node)
+
+    @cached_property
+    def span(self) -> Span:
+        """Its one-line span."""
+        return self.segment.span(self.node)
+
+    @cached_property
+    def code(self) -> str:
+        """Its source text on one line."""
+        return self.segment.code(self.node)
+
+    @property
+    def function(self) -> str:
+        """Qualified name of the function that holds it."""
+        return self.segment.qualname
+
+
+@dataclass(frozen=True)
+class Event:
+    """One protocol step that happens to one object.
+
+    ``chain`` leads from the hook to ``site``: the calls that were entered on the way, outermost first. ``form`` is
+    ``kit``, ``direct`` or ``recipe`` (the recipe's own statements). ``traits`` holds what a rule may ask of a step,
+    such as ``backend``, ``wraps``, ``effect``, ``by_name``, ``covers`` (see rules/protocol.toml).
+    """
+
+    index: int
+    step: str
+    form: str
+    call: str
+    object: int
+    path: tuple[str, ...]
+    site: Site
+    chain: tuple[Site, ...]
+    guard: Guard
+    hook: str
+    may: bool = False
+    traits: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def places(self) -> tuple[Site, ...]:
+        """All sites from the hook to the event."""
+        return (*self.chain, self.site)
+
+    def trait(self, name: str) -> object:
+        """One trait, None where the event has none of that name."""
+        return self.traits.get(name)
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something other than a protocol step that a rule asks about: a read, a bind, a discard, a return, an unknown call."""
+
+    index: int
+    kind: str
+    object: int
+    site: Site
+    chain: tuple[Site, ...]
+    guard: Guard
+    hook: str
+    may: bool = False
+    traits: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ObjectInfo:
+    """What an object is. ``origin``: config, self, load, instance, copy, call, parameter, unknown."""
+
+    id: int
+    origin: str
+    label: str
+    parent: int | None = None
+
+
+@dataclass(frozen=True)
+class Trace:
+    """All that the tracer saw in one engine or script root."""
+
+    root: str
+    hooks: tuple[str, ...]
+    events: tuple[Event, ...]
+    notes: tuple[Note, ...]
+    objects: Mapping[int, ObjectInfo]
+    assumed: frozenset[object]
+    family: str
+    files: frozenset[str]
+
+    @cached_property
+    def _by_step(self) -> dict[str, tuple[Event, ...]]:
+        found: dict[str, list[Event]] = {}
+        for event in self.events:
+            found.setdefault(event.step, []).append(event)
+        return {step: tuple(events) for step, events in found.items()}
+
+    def of(self, *steps: str) -> Iterator[Event]:
+        """Events of the given steps, in order within each step."""
+        for step in steps:
+            yield from self._by_step.get(step, ())
+
+    def noted(self, kind: str) -> Iterator[Note]:
+        """Notes of one kind, in order."""
+        return (note for note in self.notes if note.kind == kind)
+
+    def conditions(self, guard: Guard) -> tuple[str, ...]:
+        """The gates of ``guard`` for a person, without what must hold for the run to go on at all."""
+        shown = {
+            atom.show(positive)
+            for atom, positive in guard.common
+            if (atom, positive) not in self.assumed and not (atom.op == "opaque" and not positive)
+        }
+        return tuple(sorted(shown))

@@ -1,0 +1,406 @@
+"""Statements: branches fork the state, joins merge it, loops run one symbolic round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from recipe_lint.read.modules import ImportTarget
+from recipe_lint.trace.conditions import elements
+from recipe_lint.trace.events import Site
+from recipe_lint.trace.guards import ALWAYS, NEVER, Atom, Guard, literal
+from recipe_lint.trace.state import State, join
+from recipe_lint.trace.values import (
+    Alternatives,
+    Closure,
+    ClosureRef,
+    Const,
+    Element,
+    External,
+    ListRef,
+    Modules,
+    Obj,
+    Parameter,
+    Parameters,
+    Table,
+    Value,
+)
+from recipe_lint.trace.values import Sequence as Items
+
+if TYPE_CHECKING:
+    from recipe_lint.trace.machine import Frame, Machine
+
+MAX_ROUNDS = 32
+
+
+class Statements:
+    """Executes LibCST statements."""
+
+    def __init__(self, machine: Machine) -> None:
+        """Part of ``machine``."""
+        self.machine = machine
+        self.try_depth = 0
+        self._handlers: dict[type[cst.CSTNode], Callable[..., None]] = {
+            cst.If: self._if,
+            cst.For: self._for,
+            cst.While: self._while,
+            cst.Try: self._try,
+            cst.TryStar: self._try,
+            cst.With: self._with,
+            cst.Match: self._match,
+            cst.FunctionDef: self._function,
+            cst.ClassDef: self._class,
+            cst.Expr: self._expression,
+            cst.Assign: self._assign,
+            cst.AnnAssign: self._annotated,
+            cst.AugAssign: self._augmented,
+            cst.Return: self._return,
+            cst.Raise: self._raise,
+            cst.Assert: self._assert,
+            cst.Break: self._break,
+            cst.Continue: self._continue,
+            cst.Del: self._delete,
+            cst.Import: self._import,
+            cst.ImportFrom: self._import,
+        }
+
+    def block(self, suite: cst.BaseSuite | cst.Module, state: State, frame: Frame) -> None:
+        """Execute the statements of a block while the path is alive."""
+        body: Sequence[cst.CSTNode] = suite.body
+        for statement in body:
+            if state.dead or not self.machine.spend():
+                return
+            small = statement.body if isinstance(statement, cst.SimpleStatementLine) else (statement,)
+            for node in small:
+                handler = self._handlers.get(type(node))
+                if handler is not None and not state.dead:
+                    handler(node, state, frame)
+
+    def _join(self, states: list[State]) -> State:
+        return join(states, self.machine.collapse)
+
+    # -- branches
+
+    def _if(self, node: cst.If, state: State, frame: Frame) -> None:
+        outcomes: list[State] = []
+        base = state.guard
+        current: cst.If = node
+        rest = state
+        while True:
+            value = self.machine.expressions.value(current.test, rest, frame)
+            code = frame.segment.code(current.test)
+            guard = self.machine.conditions.truth(value, rest, code)
+            tests = elements(guard)
+            positive, negative = self._split(guard)
+            then = rest.fork(rest.guard & positive)
+            otherwise = rest.fork(rest.guard & negative)
+            self._branch(current.body, then, frame, tests)
+            outcomes.append(then)
+            if isinstance(current.orelse, cst.If) and not otherwise.dead:
+                current, rest = current.orelse, otherwise
+                continue
+            if isinstance(current.orelse, cst.Else):
+                self._branch(current.orelse.body, otherwise, frame, tests)
+            outcomes.append(otherwise)
+            break
+        self._assume(outcomes, base)
+        state.become(self._join(outcomes))
+
+    def _split(self, guard: Guard) -> tuple[Guard, Guard]:
+        from recipe_lint.trace.conditions import strip_elements  # noqa: PLC0415
+
+        if not elements(guard):
+            return guard, ~guard
+        return strip_elements(guard), strip_elements(~guard)
+
+    def _branch(self, suite: cst.BaseSuite, state: State, frame: Frame, tests: list[Atom]) -> None:
+        """Run one arm. ``tests`` are the per-round tests of the branch: they select parameters, they gate nothing."""
+        if state.dead:
+            return
+        selective = any(not str(atom.operand).endswith("requires_grad") for atom in tests)
+        by_name = any(str(atom.operand).startswith("name") for atom in tests)
+        self.machine.element_depth += selective
+        self.machine.by_name_depth += by_name
+        self.block(suite, state, frame)
+        self.machine.element_depth -= selective
+        self.machine.by_name_depth -= by_name
+
+    def _assume(self, outcomes: list[State], base: Guard) -> None:
+        """Where some arms only raise, what the others rest on must hold for the run to go on at all."""
+        if self.try_depth or not any(o.dead and o.exit == "raise" for o in outcomes):
+            return
+        live = [o.guard for o in outcomes if not o.dead]
+        if live:
+            after = live[0]
+            for guard in live[1:]:
+                after |= guard
+            self.machine.record.assumed.update(after.common - base.common)
+
+    def _match(self, node: cst.Match, state: State, frame: Frame) -> None:
+        subject = self.machine.expressions.value(node.subject, state, frame)
+        outcomes: list[State] = []
+        rest = state
+        base = state.guard
+        for case in node.cases:
+            guard = self._pattern(case.pattern, subject, rest, frame)
+            then = rest.fork(rest.guard & guard)
+            self._bind_pattern(case.pattern, subject, then)
+            if case.guard is not None and not then.dead:
+                value = self.machine.expressions.value(case.guard, then, frame)
+                extra = self.machine.conditions.truth(value, then, frame.segment.code(case.guard))
+                guard &= extra
+                then.guard &= extra
+            rest = rest.fork(rest.guard & ~guard)
+            if not then.dead:
+                self.block(case.body, then, frame)
+            outcomes.append(then)
+        outcomes.append(rest)
+        self._assume(outcomes, base)
+        state.become(self._join(outcomes))
+
+    def _pattern(self, pattern: cst.MatchPattern, subject: Value, state: State, frame: Frame) -> Guard:
+        code = frame.segment.code(pattern)
+        match pattern:
+            case cst.MatchValue(value=value) | cst.MatchSingleton(value=value):
+                constant = self.machine.expressions.value(value, state, frame)
+                return self.machine.conditions._compare(  # noqa: SLF001
+                    subject, cst.Equal(), constant, state, f"match {code}"
+                )
+            case cst.MatchOr(patterns=options):
+                result = NEVER
+                for option in options:
+                    result |= self._pattern(option.pattern, subject, state, frame)
+                return result
+            case cst.MatchAs(pattern=None):
+                return ALWAYS
+            case cst.MatchAs(pattern=inner) if inner is not None:
+                return self._pattern(inner, subject, state, frame)
+        return self.machine.conditions.opaque(f"match {code}", f"m{id(pattern)}")
+
+    def _bind_pattern(self, pattern: cst.MatchPattern, subject: Value, state: State) -> None:
+        if isinstance(pattern, cst.MatchAs) and pattern.name is not None:
+            state.env[pattern.name.value] = subject
+
+    # -- loops
+
+    def rounds(self, iterated: Value, state: State) -> list[tuple[Guard, Value]]:
+        """What the loop variable holds in each round; one symbolic round where the rounds are not known."""
+        found = []
+        for guard, option in self.machine.options(iterated, state):
+            condition = ALWAYS if guard is state.guard else guard
+            found += [(condition & g, v) for g, v in self._rounds_of(option, state)]
+        return found[:MAX_ROUNDS]
+
+    def _rounds_of(self, value: Value, state: State) -> list[tuple[Guard, Value]]:
+        match value:
+            case Parameters(owner=owner, named=True):
+                return [(ALWAYS, self.machine.expressions.sequence([Element(owner, "name"), Parameter(owner)]))]
+            case Parameters(owner=owner):
+                return [(ALWAYS, Parameter(owner))]
+            case Modules(owner=owner, named=named):
+                part = owner.part("*")
+                pair = self.machine.expressions.sequence([Element(owner, "name"), part])
+                return [(ALWAYS, pair if named else part)]
+            case Items() | ListRef():
+                content = self.machine.expressions.content(value, state)
+                if content.open and len(content.items) == 1:
+                    inner = content.items[0][1]
+                    return [(ALWAYS, inner)] if inner != value else [(ALWAYS, self.machine.unknown("item"))]
+                return list(content.items)
+            case Obj():
+                return [(ALWAYS, value.part("*"))]
+            case Element() | Parameter():
+                return [(ALWAYS, value)]
+            case Table(items=items):
+                return [(ALWAYS, Const(key)) for key, _ in items]
+            case Alternatives():
+                return self.rounds(value, state)
+        return [(ALWAYS, self.machine.unknown("item"))]
+
+    def _for(self, node: cst.For, state: State, frame: Frame) -> None:
+        from recipe_lint.trace.machine import Loop  # noqa: PLC0415
+
+        iterated = self.machine.expressions.value(node.iter, state, frame)
+        rounds = self.rounds(iterated, state)
+        loop = Loop(node, iterated)
+        frame.loops.append(loop)
+        for guard, item in rounds:
+            before = state.fork(state.guard)
+            inside = state.fork(state.guard & guard)
+            if inside.dead:
+                continue
+            self.machine.assignments.assign(node.target, item, Site(frame.segment, node), inside, frame)
+            self.block(node.body, inside, frame)
+            outcomes = [inside, *loop.continues]
+            loop.continues.clear()
+            if not guard.always:
+                outcomes.append(before.fork(before.guard & ~guard))
+            elif all(o.dead for o in outcomes) and not _known(iterated):
+                outcomes.append(before)
+            state.become(self._join(outcomes))
+            if state.dead:
+                break
+        frame.loops.pop()
+        if node.orelse is not None and not state.dead:
+            self.block(node.orelse.body, state, frame)
+        state.become(self._join([state, *loop.breaks]))
+
+    def _while(self, node: cst.While, state: State, frame: Frame) -> None:
+        from recipe_lint.trace.machine import Loop  # noqa: PLC0415
+
+        self.machine.expressions.value(node.test, state, frame)
+        before = state.fork(state.guard)
+        loop = Loop(node, None)
+        frame.loops.append(loop)
+        self.block(node.body, state, frame)
+        frame.loops.pop()
+        ends = [state, *loop.continues, *loop.breaks]
+        if all(o.dead for o in ends):
+            ends.append(before)
+        joined = self._join(ends)
+        if node.orelse is not None and not joined.dead:
+            self.block(node.orelse.body, joined, frame)
+        state.become(joined)
+
+    def _break(self, _node: cst.Break, state: State, frame: Frame) -> None:
+        if frame.loops:
+            frame.loops[-1].breaks.append(state.fork(state.guard))
+        state.end()
+
+    def _continue(self, _node: cst.Continue, state: State, frame: Frame) -> None:
+        if frame.loops:
+            frame.loops[-1].continues.append(state.fork(state.guard))
+        state.end()
+
+    # -- exceptions and contexts
+
+    def _try(self, node: cst.Try | cst.TryStar, state: State, frame: Frame) -> None:
+        before = state.fork(state.guard)
+        raises = literal(Atom(f"r{id(node)}", "opaque", None, "an exception in the try block"))
+        returns = len(frame.returns)
+        if node.handlers:
+            state.guard &= ~raises
+            self.try_depth += 1
+        self.block(node.body, state, frame)
+        if node.handlers:
+            self.try_depth -= 1
+        if node.orelse is not None and not state.dead:
+            self.block(node.orelse.body, state, frame)
+        outcomes = [state.fork(state.guard)]
+        outcomes[0].exit = state.exit
+        for number, handler in enumerate(node.handlers):
+            entered = before.fork(before.guard & raises)
+            if len(node.handlers) > 1:
+                kind = frame.segment.code(handler.type) if handler.type else "any exception"
+                entered.guard &= literal(Atom(f"h{id(node)}", "==", f"{number}:{kind}", "the exception"))
+            if handler.name is not None and isinstance(handler.name.name, cst.Name):
+                entered.env[handler.name.name.value] = self.machine.new("plain", "exception")
+            self.block(handler.body, entered, frame)
+            outcomes.append(entered)
+        state.become(self._join(outcomes))
+        if node.finalbody is not None:
+            self._finally(node.finalbody, state, frame, returns)
+
+    def _finally(self, final: cst.Finally, state: State, frame: Frame, returns: int) -> None:
+        if not state.dead:
+            self.block(final.body, state, frame)
+        elif len(frame.returns) > returns:
+            left = self._join([s for s, _ in frame.returns[returns:]])
+            self.block(final.body, left, frame)
+
+    def _with(self, node: cst.With, state: State, frame: Frame) -> None:
+        for item in node.items:
+            value = self.machine.expressions.value(item.item, state, frame)
+            if item.asname is not None:
+                target = item.asname.name
+                self.machine.assignments.assign(target, value, Site(frame.segment, item), state, frame)
+        self.block(node.body, state, frame)
+
+    # -- simple statements
+
+    def _function(self, node: cst.FunctionDef, state: State, frame: Frame) -> None:
+        state.env[node.name.value] = ClosureRef(Closure(frame.segment, node, state.env))
+
+    def _class(self, node: cst.ClassDef, state: State, _frame: Frame) -> None:
+        state.env[node.name.value] = self.machine.unknown(node.name.value)
+
+    def _expression(self, node: cst.Expr, state: State, frame: Frame) -> None:
+        known = len(self.machine.record.events)
+        value = self.machine.expressions.value(node.value, state, frame)
+        inner = node.value.expression if isinstance(node.value, cst.Await) else node.value
+        if isinstance(inner, cst.Call):
+            self.machine.steps.note_discard(value, known, Site(frame.segment, inner), state)
+
+    def _assign(self, node: cst.Assign, state: State, frame: Frame) -> None:
+        value = self.machine.expressions.value(node.value, state, frame)
+        for target in node.targets:
+            self.machine.assignments.assign(target.target, value, Site(frame.segment, node), state, frame)
+
+    def _annotated(self, node: cst.AnnAssign, state: State, frame: Frame) -> None:
+        if node.value is not None:
+            value = self.machine.expressions.value(node.value, state, frame)
+            self.machine.assignments.assign(node.target, value, Site(frame.segment, node), state, frame)
+
+    def _augmented(self, node: cst.AugAssign, state: State, frame: Frame) -> None:
+        left = self.machine.expressions.value(node.target, state, frame)
+        right = self.machine.expressions.value(node.value, state, frame)
+        expressions = self.machine.expressions
+        if isinstance(left, ListRef | Items) and isinstance(node.operator, cst.AddAssign):
+            first, second = expressions.content(left, state), expressions.content(right, state)
+            joined = Items(first.items + second.items, first.open or second.open)
+            if isinstance(left, ListRef):
+                state.heap[(left.id, "[]")] = joined
+            else:
+                self.machine.assignments.assign(node.target, joined, Site(frame.segment, node), state, frame)
+            return
+        if isinstance(left, Parameter | Element):
+            return
+        value = self.machine.new("plain", frame.segment.code(node.target))
+        self.machine.assignments.assign(node.target, value, Site(frame.segment, node), state, frame)
+
+    def _return(self, node: cst.Return, state: State, frame: Frame) -> None:
+        value = Const(None) if node.value is None else self.machine.expressions.value(node.value, state, frame)
+        if state.dead:
+            return
+        frame.returns.append((state.fork(state.guard), value))
+        state.end()
+
+    def _raise(self, node: cst.Raise, state: State, frame: Frame) -> None:
+        if node.exc is not None:
+            self.machine.expressions.value(node.exc, state, frame)
+        state.end("raise")
+
+    def _assert(self, node: cst.Assert, state: State, frame: Frame) -> None:
+        value = self.machine.expressions.value(node.test, state, frame)
+        guard, _ = self._split(self.machine.conditions.truth(value, state, frame.segment.code(node.test)))
+        after = state.guard & guard
+        if not after.impossible:
+            if not self.try_depth:
+                self.machine.record.assumed.update(after.common - state.guard.common)
+            state.guard = after
+
+    def _delete(self, node: cst.Del, state: State, _frame: Frame) -> None:
+        targets = [e.value for e in node.target.elements] if isinstance(node.target, cst.Tuple) else [node.target]
+        for target in targets:
+            if isinstance(target, cst.Name):
+                state.env.pop(target.value, None)
+
+    def _import(self, node: cst.Import | cst.ImportFrom, state: State, frame: Frame) -> None:
+        if isinstance(node.names, cst.ImportStar):
+            return
+        for alias in node.names:
+            dotted = frame.segment.code(alias.name)
+            bound = alias.asname.name if alias.asname is not None else None
+            local = bound.value if isinstance(bound, cst.Name) else dotted.split(".")[0]
+            if isinstance(node, cst.ImportFrom):
+                module = frame.segment.code(node.module) if node.module is not None else ""
+                target = ImportTarget(module, len(node.relative), dotted)
+            else:
+                target = ImportTarget(dotted if bound else local, 0, None)
+            state.env[local] = self.machine.names.imported(frame.module, target)
+
+
+def _known(value: Value) -> bool:
+    return isinstance(value, Items | ListRef | External)

@@ -1,0 +1,477 @@
+"""Protocol steps: what each does to the objects it is given, and the event that records it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from recipe_lint.protocol.model import CallSpec
+from recipe_lint.trace.events import Event, Site
+from recipe_lint.trace.guards import Guard
+from recipe_lint.trace.known import READING_METHODS
+from recipe_lint.trace.state import State, alternatives
+from recipe_lint.trace.values import (
+    Alternatives,
+    Boolean,
+    ClosureRef,
+    Const,
+    Element,
+    External,
+    Function,
+    Kit,
+    ListRef,
+    Method,
+    Modules,
+    Obj,
+    Parameter,
+    Parameters,
+    Partial,
+    Sequence,
+    Super,
+    Table,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from recipe_lint.trace.machine import Machine
+
+_MODEL_KEYWORDS = ("model", "module", "params", "parameters", "model_parameters")
+_EFFECTS = ("structural", "unknown", "forward", "method", "")
+_LOADS = {"mllm": ("ImageTextToText", "Vision2Seq", "VL", "Llava"), "llm": ("CausalLM",)}
+
+
+class Steps:
+    """Performs protocol steps."""
+
+    def __init__(self, machine: Machine) -> None:
+        """Part of ``machine``."""
+        self.machine = machine
+
+    # -- recording
+
+    def emit(
+        self,
+        step: str,
+        form: str,
+        target: Value,
+        site: Site,
+        state: State,
+        *,
+        call: str,
+        may: bool = False,
+        traits: Mapping[str, object] | None = None,
+    ) -> None:
+        """Record one event for each object that ``target`` may be; views of one object count as one."""
+        machine = self.machine
+        grouped: dict[tuple[int, tuple[str, ...]], tuple[Guard, bool, int]] = {}
+        for guard, option in machine.options(target, state):
+            owner = option.owner if isinstance(option, Parameters | Parameter | Modules) else option
+            if not isinstance(owner, Obj):
+                continue
+            key = (owner.id, owner.path)
+            known = grouped.get(key)
+            if known is None:
+                grouped[key] = (guard, owner.may, owner.view)
+            else:
+                grouped[key] = (known[0] | guard, known[1] and owner.may, max(known[2], owner.view))
+        for (number, path), (guard, unsure, view) in grouped.items():
+            event = Event(
+                len(machine.record.events) + len(machine.record.notes),
+                step,
+                form,
+                call,
+                number,
+                path,
+                site,
+                tuple(machine.chain),
+                guard,
+                machine.hook,
+                may or unsure or guard.approximate,
+                {**(traits or {}), "on_view": view},
+            )
+            machine.record.events.append(event)
+
+    def wrapped(self, target: Value, state: State) -> Value:
+        """The wrapper that a step returned: another view of the same object."""
+        machine = self.machine
+        found = []
+        for guard, option in machine.options(target, state):
+            value = option
+            if isinstance(option, Obj):
+                number = machine.record.views.get(option.id, 0) + 1
+                machine.record.views[option.id] = number
+                value = Obj(option.id, option.path, number, option.may)
+            found.append((guard, value))
+        return alternatives(found, machine.collapse) if found else target
+
+    def note_discard(self, value: Value, known: int, site: Site, state: State) -> None:
+        """An expression statement threw a result away: noted when the result is a wrapper or another object."""
+        machine = self.machine
+        fresh = machine.record.events[known:]
+        event = next((e for e in reversed(fresh) if e.site.node is site.node), None)
+        if event is None:
+            return
+        for _, option in machine.options(value, state):
+            replaced = isinstance(option, Obj) and option.id == event.object and option.view > 0
+            other = isinstance(option, Obj) and option.id != event.object and event.step == "patch"
+            if replaced or other:
+                machine.note("discard", event.object, site, state, event=event.index, step=event.step)
+                return
+
+    # -- entry points
+
+    def model_argument(self, args: list[Value], keywords: Mapping[str, Value]) -> Value | None:
+        """The model among the arguments: the usual keyword, else the first position, else any object."""
+        for name in _MODEL_KEYWORDS:
+            if name in keywords:
+                return keywords[name]
+        if args:
+            return args[0]
+        return next((v for v in keywords.values() if self.machine.is_model_like(v)), None)
+
+    def perform_kit(
+        self,
+        step: str,
+        name: str,
+        receiver: Value,
+        args: list[Value],
+        keywords: Mapping[str, Value],
+        site: Site,
+        state: State,
+    ) -> Value:
+        """A kit method; called on the model itself where it is handed none."""
+        if step == "load":
+            kit = receiver.name if isinstance(receiver, Kit) else "MLLMModelKit"
+            self.machine.record.families.add(self.machine.protocol.kits.get(kit, ""))
+            return self.load("kit", args, keywords, site, state, name)
+        if self.model_argument(args, keywords) is None and isinstance(receiver, Obj) and step != "kernel_patch":
+            args = [receiver]
+        return self.perform(step, CallSpec(name=name, kit=True), "kit", args, keywords, site, state)
+
+    def perform(
+        self,
+        step: str,
+        spec: CallSpec,
+        form: str,
+        args: list[Value],
+        keywords: Mapping[str, Value],
+        site: Site,
+        state: State,
+    ) -> Value:
+        """A call that the protocol names."""
+        if step == "load":
+            return self.load(form, args, keywords, site, state, spec.name)
+        if step == "kernel_patch":
+            return self._kernel_patch(form, args, keywords, site, state)
+        target = self.model_argument(args, keywords)
+        if step == "optimizer":
+            return self._optimizer(form, target, site, state)
+        if target is None:
+            return self.machine.new("call", site.code.split("(")[0])
+        if step == "patch":
+            return self._patches(form, spec, target, args, keywords, site, state)
+        if step == "ema_copy":
+            copy = self.machine.new("copy", site.code)
+            self.emit(step, form, target, site, state, call=site.code, traits={"copy": copy.id})
+            return copy
+        self.emit(
+            step, form, target, site, state, call=site.code, may=spec.may, traits=self._traits(step, spec, args, keywords, state)
+        )
+        return self.wrapped(target, state) if spec.wraps else target
+
+    def _traits(
+        self, step: str, spec: CallSpec, args: list[Value], keywords: Mapping[str, Value], state: State
+    ) -> dict[str, object]:
+        traits: dict[str, object] = {"wraps": spec.wraps}
+        if spec.backend:
+            traits["backend"] = spec.backend
+        if step == "freeze":
+            traits |= {"kind": "freeze", "by_name": spec.kit, "covers": spec.covers}
+        if step == "token_loss":
+            traits |= {"effect": "forward", "paths": ((("forward",), "forward"),)}
+        if step == "checkpointing":
+            mode = keywords.get("mode")
+            traits["mode"] = mode.value if isinstance(mode, Const) else None
+        if spec.prepares:
+            values = (*args, *keywords.values())
+            traits["prepares"] = tuple(n for v in values for n in self._optimizers(v, state))
+        if step == "parallelize" and spec.kit:
+            mesh = keywords.get("parallel_mesh") or keywords.get("device_mesh")
+            traits["mesh"] = mesh is not None
+        return traits
+
+    def _optimizers(self, value: Value, state: State) -> list[int]:
+        return [
+            option.id
+            for _, option in self.machine.options(value, state)
+            if isinstance(option, Obj) and self.machine.info(option).origin == "optimizer"
+        ]
+
+    # -- single steps
+
+    def load(
+        self, form: str, args: list[Value], keywords: Mapping[str, Value], site: Site, state: State, name: str
+    ) -> Value:
+        """A model comes into being. The objects that go into it are kept, so that a conversion is no double build."""
+        machine = self.machine
+        code = site.code
+        for family, words in _LOADS.items():
+            if any(word in code for word in words):
+                machine.record.families.add(family)
+        model = machine.new("load", name)
+        used = [o.id for v in (*args, *keywords.values()) for _, o in machine.options(v, state) if isinstance(o, Obj)]
+        self.emit("load", form, model, site, state, call=code, traits={"uses": tuple(used)})
+        return model
+
+    def _kernel_patch(
+        self, form: str, args: list[Value], keywords: Mapping[str, Value], site: Site, state: State
+    ) -> Value:
+        machine = self.machine
+        model = keywords.get("model")
+        if model is not None and not isinstance(model, Const):
+            machine.calls.unresolved(site, args, keywords, state, "it patches one instance")
+            return machine.new("plain", "report")
+        if -1 not in machine.record.objects:
+            machine.record.objects[-1] = machine.info(machine.new("plain", "process"))
+        self.emit("kernel_patch", form, Obj(-1), site, state, call=site.code)
+        return machine.new("plain", "report")
+
+    def _optimizer(self, form: str, target: Value | None, site: Site, state: State) -> Value:
+        machine = self.machine
+        optimizer = machine.new("optimizer", site.code.split("(")[0])
+        if target is None:
+            return optimizer
+        held = self._held(target, state)
+        owners: dict[int, tuple[Obj, set[str]]] = {}
+        for owner, holds in held:
+            owners.setdefault(owner.id, (owner, set()))[1].add(holds)
+        for owner, holds in owners.values():
+            kind = "trainable" if form == "kit" or holds == {"trainable"} else "all" if holds == {"all"} else "mixed"
+            self.emit(
+                "optimizer",
+                form,
+                Obj(owner.id, (), owner.view, owner.may),
+                site,
+                state,
+                call=site.code,
+                traits={"holds": kind, "optimizer": optimizer.id},
+            )
+        return optimizer
+
+    def _held(self, value: Value, state: State) -> list[tuple[Obj, str]]:
+        """The objects whose parameters a parameter argument holds, and whether it was filtered."""
+        found: list[tuple[Obj, str]] = []
+        for _, option in self.machine.options(value, state):
+            match option:
+                case Parameters(owner=owner, trainable=trainable):
+                    found.append((owner, "trainable" if trainable else "all"))
+                case Parameter(owner=owner) | Modules(owner=owner):
+                    found.append((owner, "mixed"))
+                case Obj():
+                    found.append((self._source(option), "all"))
+                case Sequence(items=items):
+                    for _, item in items:
+                        found += self._held(item, state)
+                case ListRef():
+                    content = self.machine.expressions.content(option, state)
+                    if Sequence(content.items) != option:
+                        found += self._held(Sequence(content.items), state)
+                case Table(items=items):
+                    for key, item in items:
+                        if key in ("params", "*"):
+                            found += self._held(item, state)
+                case _:
+                    pass
+        return found
+
+    def _source(self, value: Obj) -> Obj:
+        """The model behind the result of an unresolved call on it (parameter groups built by a helper)."""
+        info = self.machine.info(value)
+        if info.origin == "call" and info.parent is not None:
+            return Obj(info.parent, (), 0, True)
+        return value
+
+    def _patches(
+        self,
+        form: str,
+        spec: CallSpec,
+        target: Value,
+        args: list[Value],
+        keywords: Mapping[str, Value],
+        site: Site,
+        state: State,
+    ) -> Value:
+        machine = self.machine
+        if form != "kit":
+            # A library function that is called a patch by name alone: what it does is not known.
+            self.emit("patch", form, target, site, state, call=site.code, may=True, traits={"effect": "unknown"})
+            machine.calls.unresolved(site, args, keywords, state, "its source is not in the project")
+            return target
+        functions = keywords.get("patch_fns") or keywords.get("patches") or (args[1] if len(args) > 1 else None)
+        if functions is None:
+            self.emit("patch", form, target, site, state, call=site.code, traits={"effect": "unknown"})
+            return target
+        result = target
+        for guard, function in self._patch_list(functions, state):
+            inner = state.fork(state.guard & guard)
+            if inner.dead:
+                continue
+            effect, paths, returned = self._open_patch(function, result, site, inner)
+            self.emit(
+                "patch", form, target, site, inner, call=site.code, traits={"effect": effect, "paths": tuple(paths)}
+            )
+            state.heap = inner.heap
+            if not isinstance(returned, Const):
+                result = returned
+        return result
+
+    def _patch_list(self, functions: Value, state: State) -> list[tuple[Guard, Value]]:
+        found: list[tuple[Guard, Value]] = []
+        for guard, option in self.machine.options(functions, state):
+            if isinstance(option, ListRef | Sequence):
+                content = self.machine.expressions.content(option, state)
+                found += [(guard & g, value) for g, value in content.items]
+            else:
+                found.append((guard, option))
+        return found
+
+    def _open_patch(
+        self, function: Value, model: Value, site: Site, state: State
+    ) -> tuple[str, list[tuple[tuple[str, ...], str]], Value]:
+        """Call one patch on the model. Effect "unknown" where its source is not in the project."""
+        machine = self.machine
+        if not isinstance(function, Function | ClosureRef | Partial | Alternatives):
+            label = machine.names.subject(function)
+            machine.calls.unresolved(site, [model], {}, state, f"patch {label[1] if label else ''} is not in the project")
+            return "unknown", [], model
+        if isinstance(function, Partial) and not isinstance(function.function, Function | ClosureRef):
+            return "unknown", [], model
+        outer, machine.patch_sink = machine.patch_sink, []
+        calls = len(machine.record.notes)
+        returned = machine.calls.dispatch(function, [model], {}, site, state, None)
+        paths, machine.patch_sink = machine.patch_sink, outer
+        found = {effect for _, effect in paths}
+        opaque = any(n.kind == "call" and not n.traits.get("resolved") for n in machine.record.notes[calls:])
+        if opaque and "structural" not in found:
+            found.add("unknown")
+        effect = next((e for e in _EFFECTS if e in found), "")
+        same = isinstance(returned, Const) or self._same(returned, model, state)
+        return effect, paths, model if same else returned
+
+    def _same(self, value: Value, model: Value, state: State) -> bool:
+        ids = {o.id for _, o in self.machine.options(model, state) if isinstance(o, Obj)}
+        infos = [o for _, o in self.machine.options(value, state) if isinstance(o, Obj)]
+        return any(o.id in ids or self.machine.info(o).parent in ids for o in infos)
+
+    # -- methods of a model
+
+    def on_model(
+        self,
+        receiver: Value,
+        name: str,
+        args: list[Value],
+        keywords: Mapping[str, Value],
+        site: Site,
+        state: State,
+    ) -> Value:
+        """``model.name(...)``: a step, a preparation by an accelerator, or an unresolved method."""
+        machine = self.machine
+        prepared = self._prepare(receiver, name, args, keywords, site, state)
+        if prepared is not None:
+            return prepared
+        found = machine.protocol.method_step(name)
+        options = [o for _, o in machine.options(receiver, state) if isinstance(o, Obj)]
+        if found is not None and options and all(machine.is_model_like(o) for o in options):
+            step, spec = found
+            if step == "freeze":
+                machine.assignments.freeze(options[0], args[0] if args else Const(True), site, state)
+                return receiver
+            traits = {"wraps": False, "mode": None, **({"covers": spec.covers} if spec.covers else {})}
+            self.emit(step, "direct", receiver, site, state, call=site.code, traits=traits)
+            return Const(None) if name in ("compile", "gradient_checkpointing_enable") else receiver
+        for option in options:
+            if machine.is_model_like(option):
+                known = name in READING_METHODS
+                why = "" if known else f"method {name} is not known"
+                machine.note("call", option.id, site, state, resolved=known, why=why)
+        if isinstance(receiver, External | Method):
+            return machine.calls.unresolved(site, args, keywords, state, f"{name} is not known")
+        self._note_arguments(name, args, keywords, site, state)
+        if isinstance(receiver, Obj) and machine.names.elementwise(receiver):
+            return Element(receiver, name)
+        return self._method_result(receiver, name, args, keywords, site)
+
+    def _note_arguments(
+        self, name: str, args: list[Value], keywords: Mapping[str, Value], site: Site, state: State
+    ) -> None:
+        self.machine.calls._note_models(  # noqa: SLF001
+            site, args, keywords, state, resolved=False, why=f"method {name} is not known"
+        )
+
+    def _method_result(
+        self, receiver: Value, name: str, args: list[Value], keywords: Mapping[str, Value], site: Site
+    ) -> Value:
+        machine = self.machine
+        parts = [machine.names.describe(v) for v in (receiver, *args, *keywords.values())]
+        label = site.code if len(site.code) <= 60 else f"{name}()"
+        if any(part is None for part in parts):
+            return machine.new("call", label)
+        return machine.remembered(f"{name}({','.join(map(str, parts))})", "call", label)
+
+    def _prepare(
+        self,
+        receiver: Value,
+        name: str,
+        args: list[Value],
+        keywords: Mapping[str, Value],
+        site: Site,
+        state: State,
+    ) -> Value | None:
+        """``accelerator.prepare(model, optimizer)``: wraps every model it is given and remaps the optimizers."""
+        machine = self.machine
+        step = machine.protocol.steps["parallelize"]
+        if name not in step.prepare or not isinstance(receiver, Obj):
+            return None
+        label = machine.names.label(receiver).lower()
+        kinds = [CallSpec(name=p) for p in step.prepare_on]
+        known = any(k.matches(machine.info(receiver).label) for k in kinds)
+        if not known and not label.rsplit(".", 1)[-1].startswith(("accelerator", "fabric")):
+            return None
+        values = [*args, *keywords.values()]
+        optimizers = tuple(n for v in values for n in self._optimizers(v, state))
+        results: list[Value] = []
+        for value in values:
+            options = [o for _, o in machine.options(value, state)]
+            is_model = all(machine.is_model_like(o) for o in options) and not isinstance(value, Const | Boolean)
+            if is_model:
+                self.emit(
+                    "parallelize",
+                    "direct",
+                    value,
+                    site,
+                    state,
+                    call=site.code,
+                    traits={"backend": "unknown", "wraps": True, "prepares": optimizers, "prepared": True},
+                )
+                results.append(self.wrapped(value, state))
+            else:
+                results.append(value)
+        return results[0] if len(results) == 1 else machine.expressions.sequence(results)
+
+    def base_call(
+        self,
+        name: str,
+        receiver: Super,
+        site: Site,
+        state: State,
+        args: list[Value],
+        keywords: Mapping[str, Value],
+    ) -> Value:
+        """``super().name(...)`` where the project's bases have no such method: the base engine's own life, or nothing."""
+        machine = self.machine
+        if name == machine.protocol.library.life and machine.life is not None:
+            machine.life.standard(receiver.receiver, state, site)
+            return Const(None)
+        if name == "__init__":
+            return Const(None)
+        return machine.calls.unresolved(site, args, keywords, state, f"super().{name} is outside the project")

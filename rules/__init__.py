@@ -1,0 +1,1 @@
+"""The rule pack: the protocol data and one small module a rule family."""
