@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from recipe_lint.config.locate import Keys, dotted, line_of
-from recipe_lint.config.paths import display_path, rebase
+from recipe_lint.config.paths import compile_globs, display_path, rebase
 from recipe_lint.config.select import rank
 from recipe_lint.config.settings import CliOverrides, Settings
 from recipe_lint.errors import UsageError
@@ -133,7 +133,8 @@ def _refuse_selector(selector: str, keys: Keys, known: Mapping[str, str], file: 
         listed = own if len(keys) == 1 else [item for entry in own.values() for item in entry] if own else ()
         if selector in listed:
             # The glob of another file may have been rebased, so the line is looked up by the selector.
-            place = _place(part, keys if keys[-1] in own else keys[:1], selector)
+            below = (selector,) if keys == ("severity",) else ()
+            place = _place(part, (*(keys if len(keys) == 1 or keys[-1] in own else keys[:1]), *below), selector)
             raise UsageError(f'{place}: unknown rule "{selector}" in {dotted(keys)}{close}')
     raise UsageError(f'--{keys[0]}: unknown rule "{selector}"{close}')
 
@@ -220,7 +221,20 @@ def _checked(file: _File) -> _File:
         if fault is None:
             raise UsageError(f"{display_path(file.path)}: {error}") from error
         raise UsageError(f"{_place(file, fault.keys[len(file.section) :], fault.value)}: {fault.text}") from error
+    for key in ("exclude", "extend-exclude", "per-file-ignores"):
+        for glob in file.table.get(key, ()):
+            _check_glob(glob, key, file)
     return file
+
+
+def _check_glob(glob: str, key: str, file: _File) -> None:
+    if "[" not in glob and "\\" not in glob:
+        return  # nothing else can be wrong, and without a look at it the run may need no pathspec
+    try:
+        compile_globs([glob], file.path.parent)
+    except UsageError as error:
+        below = (glob,) if key == "per-file-ignores" else ()
+        raise UsageError(f"{_place(file, (key, *below), glob)}: {key}: {error}") from error
 
 
 def _place(file: _File, keys: Keys, value: object = None) -> str:

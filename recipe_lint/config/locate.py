@@ -67,6 +67,7 @@ def _holds(table: Any, keys: Keys) -> bool:
 
 
 def _offset(lines: Sequence[str], keys: Keys, value: object) -> int:
-    word = value if isinstance(value, str) else keys[-1]
+    scalar = isinstance(value, str | int | float) and not isinstance(value, bool)
+    word = str(value) if scalar else keys[-1]
     pattern = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
     return next((index for index, line in enumerate(lines) if pattern.search(line)), 0)

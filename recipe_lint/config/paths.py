@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+import warnings
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
@@ -39,9 +40,7 @@ def rebase(pattern: str, base: Path, root: Path) -> str:
 
 def compile_globs(patterns: Iterable[str], root: Path) -> GitIgnoreSpec:
     """Compile gitignore patterns relative to ``root`` so that they match absolute paths."""
-    from pathspec import GitIgnoreSpec  # noqa: PLC0415 - costs 30 ms, and most runs need no spec
-
-    return GitIgnoreSpec.from_lines(_valid_lines(patterns, root))
+    return _compile(_valid_lines(patterns, root))
 
 
 class Patterns:
@@ -52,19 +51,19 @@ class Patterns:
 
     def __init__(self, lines: Iterable[str]) -> None:
         """Patterns that git could not read match nothing, as in git."""
-        from pathspec import GitIgnoreSpec  # noqa: PLC0415 - costs 30 ms, and a tree may have no ignore file
-
         self._rules: list[tuple[bool, re.Pattern[str]]] = []
         for line in lines:
             try:
-                compiled = GitIgnoreSpec.from_lines([_by_itself(line)]).patterns
+                compiled = _compile([_by_itself(line)]).patterns
             except ValueError:
                 continue
             self._rules += [(bool(p.include), p.regex) for p in compiled if p.include is not None and p.regex]
         self._rules.reverse()
         # Most paths match nothing, and one search for all is several times as fast as one for each.
         named_group = re.compile(r"\(\?P<\w+>")
-        self._any = re.compile("|".join(named_group.sub("(?:", regex.pattern) for _, regex in self._rules) or r"(?!)")
+        joined = "|".join(named_group.sub("(?:", regex.pattern) for _, regex in self._rules)
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):
+            self._any = re.compile(joined or r"(?!)")
 
     def says(self, path: str) -> bool | None:
         """True: matched. False: taken back by a negation. None: no pattern matches. A folder ends with ``/``."""
@@ -131,16 +130,22 @@ def _absolute(pattern: str, root: Path) -> str | None:
     return f"{mark}/{_escape(base.strip('/'))}{middle}{body}".replace("//", "/")
 
 
-def _valid_lines(patterns: Iterable[str], root: Path) -> list[str]:
-    from pathspec import GitIgnoreSpec  # noqa: PLC0415 - see above
+def _compile(lines: Iterable[str]) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec  # noqa: PLC0415 - costs 30 ms, and many runs need no spec
 
+    # A set such as "[[]" makes Python warn of a syntax that it may have one day.
+    with warnings.catch_warnings(action="ignore", category=FutureWarning):
+        return GitIgnoreSpec.from_lines(lines)
+
+
+def _valid_lines(patterns: Iterable[str], root: Path) -> list[str]:
     lines = []
     for pattern in patterns:
         line = _absolute(pattern, root)
         if line is None:
             continue
         try:
-            readable = all(compiled.regex is not None for compiled in GitIgnoreSpec.from_lines([line]).patterns)
+            readable = all(compiled.regex is not None for compiled in _compile([line]).patterns)
         except ValueError:
             readable = False
         if not readable:

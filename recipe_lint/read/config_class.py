@@ -20,15 +20,7 @@ _KNOWN_BASES = frozenset(
 )
 _NO_SECTION = ("Enum", "StrEnum", "IntEnum", "Flag", "IntFlag", "NamedTuple", "Exception")
 _EMPTY: dict[str, Callable[[], object]] = {
-    "list": list,
-    "dict": dict,
-    "set": set,
-    "tuple": tuple,
-    "frozenset": frozenset,
-    "str": str,
-    "int": int,
-    "float": float,
-    "bool": bool,
+    make.__name__: make for make in (list, dict, set, tuple, frozenset, str, int, float, bool)
 }
 _ARITHMETIC: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,

@@ -224,7 +224,8 @@ class Assignments:
             call=site.code,
             traits={
                 "kind": kind,
-                "by_name": self.machine.by_name_depth > 0,
+                "by_name": bool(self.machine.name_tests),
+                "name_tests": tuple(self.machine.name_tests),
                 "covers": "all" if not owner.path and not self.machine.element_depth and kind == "freeze" else "",
             },
         )

@@ -92,10 +92,10 @@ class Functions:
             value = machine.expressions.value(node.body, inside, frame)
             state.heap, state.guard = inside.heap, inside.guard
             return value
-        depths = machine.element_depth, machine.by_name_depth
-        machine.element_depth = machine.by_name_depth = 0
+        outer = machine.element_depth, machine.name_tests
+        machine.element_depth, machine.name_tests = 0, []
         machine.statements.block(node.body, inside, frame)
-        machine.element_depth, machine.by_name_depth = depths
+        machine.element_depth, machine.name_tests = outer
         ends = [*frame.returns, (inside, NONE)]
         after = join([State(s.guard, {}, s.heap, s.exit) for s, _ in ends], machine.collapse)
         state.heap, state.guard, state.exit = after.heap, after.guard, after.exit

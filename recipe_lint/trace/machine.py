@@ -88,7 +88,7 @@ class Machine:
         self.hook = ""
         self.work = 0
         self.element_depth = 0
-        self.by_name_depth = 0
+        self.name_tests: list[str] = []
         self.patch_sink: list[tuple[tuple[str, ...], str]] | None = None
         self.life: Life | None = None
         self.expressions = Expressions(self)

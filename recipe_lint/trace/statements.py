@@ -120,12 +120,13 @@ class Statements:
         if state.dead:
             return
         selective = any(not str(atom.operand).endswith("requires_grad") for atom in tests)
-        by_name = any(str(atom.operand).startswith("name") for atom in tests)
+        named = [atom.label for atom in tests if str(atom.operand).startswith("name")]
+        outer = self.machine.name_tests
         self.machine.element_depth += selective
-        self.machine.by_name_depth += by_name
+        self.machine.name_tests = [*outer, *named]
         self.block(suite, state, frame)
         self.machine.element_depth -= selective
-        self.machine.by_name_depth -= by_name
+        self.machine.name_tests = outer
 
     def _assume(self, outcomes: list[State], base: Guard) -> None:
         """Where some arms only raise, what the others rest on must hold for the run to go on at all."""

@@ -91,18 +91,20 @@ class Steps:
             )
             machine.record.events.append(event)
 
-    def wrapped(self, target: Value, state: State) -> Value:
-        """The wrapper that a step returned: another view of the same object."""
+    def wrapped(self, target: Value, state: State) -> tuple[Value, tuple[tuple[int, int], ...]]:
+        """The wrapper that a step returned, another view of the same object; and pairs (view, view that it wraps)."""
         machine = self.machine
         found = []
+        pairs = []
         for guard, option in machine.options(target, state):
             value = option
             if isinstance(option, Obj):
                 number = machine.record.views.get(option.id, 0) + 1
                 machine.record.views[option.id] = number
                 value = Obj(option.id, option.path, number, option.may)
+                pairs.append((number, option.view))
             found.append((guard, value))
-        return alternatives(found, machine.collapse) if found else target
+        return (alternatives(found, machine.collapse) if found else target), tuple(pairs)
 
     def note_discard(self, value: Value, known: int, site: Site, state: State) -> None:
         """An expression statement threw a result away: noted when the result is a wrapper or another object."""
@@ -174,10 +176,12 @@ class Steps:
             copy = self.machine.new("copy", site.code)
             self.emit(step, form, target, site, state, call=site.code, traits={"copy": copy.id})
             return copy
-        self.emit(
-            step, form, target, site, state, call=site.code, may=spec.may, traits=self._traits(step, spec, args, keywords, state)
-        )
-        return self.wrapped(target, state) if spec.wraps else target
+        traits = self._traits(step, spec, args, keywords, state)
+        result = target
+        if spec.wraps:
+            result, traits["views"] = self.wrapped(target, state)
+        self.emit(step, form, target, site, state, call=site.code, may=spec.may, traits=traits)
+        return result
 
     def _traits(
         self, step: str, spec: CallSpec, args: list[Value], keywords: Mapping[str, Value], state: State
@@ -242,10 +246,12 @@ class Steps:
         if target is None:
             return optimizer
         held = self._held(target, state)
-        owners: dict[int, tuple[Obj, set[str]]] = {}
+        owners: dict[int, tuple[Obj, set[str], set[tuple[str, ...]]]] = {}
         for owner, holds in held:
-            owners.setdefault(owner.id, (owner, set()))[1].add(holds)
-        for owner, holds in owners.values():
+            known = owners.setdefault(owner.id, (owner, set(), set()))
+            known[1].add(holds)
+            known[2].add(owner.path)
+        for owner, holds, paths in owners.values():
             kind = "trainable" if form == "kit" or holds == {"trainable"} else "all" if holds == {"all"} else "mixed"
             self.emit(
                 "optimizer",
@@ -254,7 +260,7 @@ class Steps:
                 site,
                 state,
                 call=site.code,
-                traits={"holds": kind, "optimizer": optimizer.id},
+                traits={"holds": kind, "optimizer": optimizer.id, "paths": tuple(sorted(paths))},
             )
         return optimizer
 
@@ -444,16 +450,10 @@ class Steps:
             options = [o for _, o in machine.options(value, state)]
             is_model = all(machine.is_model_like(o) for o in options) and not isinstance(value, Const | Boolean)
             if is_model:
-                self.emit(
-                    "parallelize",
-                    "direct",
-                    value,
-                    site,
-                    state,
-                    call=site.code,
-                    traits={"backend": "unknown", "wraps": True, "prepares": optimizers, "prepared": True},
-                )
-                results.append(self.wrapped(value, state))
+                result, views = self.wrapped(value, state)
+                traits = {"backend": "unknown", "wraps": True, "prepares": optimizers, "prepared": True, "views": views}
+                self.emit("parallelize", "direct", value, site, state, call=site.code, traits=traits)
+                results.append(result)
             else:
                 results.append(value)
         return results[0] if len(results) == 1 else machine.expressions.sequence(results)

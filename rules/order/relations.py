@@ -1,0 +1,56 @@
+"""Relations between events that several order rules ask about."""
+
+from __future__ import annotations
+
+from recipe_lint.lint.rule import Subject
+from recipe_lint.trace.events import Event
+
+HARMLESS_EFFECTS = ("method", "")
+
+
+def overlaps(first: tuple[str, ...], second: tuple[str, ...]) -> bool:
+    """Whether one path is the other or lies below it."""
+    size = min(len(first), len(second))
+    return first[:size] == second[:size]
+
+
+def rebuilt(early: Event, late: Event, subject: Subject) -> bool:
+    """Whether the early step is taken again after the late one, on the same object, wherever the late one runs."""
+    return any(
+        again.object == early.object and again.index > late.index and late.guard.implies(again.guard)
+        for again in subject.trace.of(early.step)
+    )
+
+
+def in_training_step(event: Event, subject: Subject) -> bool:
+    """Whether an event happens in a hook of the training step."""
+    return event.hook in subject.protocol.library.steps
+
+
+def alternates(event: Event, subject: Subject) -> bool:
+    """Whether a training step switches gradients of the object off and on again."""
+    if not in_training_step(event, subject):
+        return False
+    kinds = {
+        other.trait("kind")
+        for other in subject.trace.of("freeze")
+        if other.object == event.object and in_training_step(other, subject)
+    }
+    return {"freeze", "unfreeze"} <= kinds
+
+
+def is_harmless_patch(event: Event) -> bool:
+    """Whether an opened patch adds no parameter and replaces no forward: a method, or nothing at all."""
+    return event.trait("effect") in HARMLESS_EFFECTS
+
+
+def replaces_top_forward(event: Event) -> bool:
+    """Whether a patch replaces the forward of the whole model and nothing below it."""
+    paths = event.trait("paths")
+    return isinstance(paths, tuple) and bool(paths) and all(path == ("forward",) for path, _ in paths)
+
+
+def touches_visual(event: Event) -> bool:
+    """Whether a patch replaces something of the visual tower."""
+    paths = event.trait("paths")
+    return isinstance(paths, tuple) and any("visual" in path for path, _ in paths)
