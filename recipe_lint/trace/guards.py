@@ -11,6 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cached_property
 
 MAX_CUBES = 12
@@ -182,7 +183,10 @@ def _decide_literal(literal: Literal, values: Mapping[str, object]) -> bool | No
     atom, positive = literal
     if atom.path is None or atom.path not in values:
         return None
-    verdict = atom.decide(values[atom.path])
+    value = values[atom.path]
+    if isinstance(value, Enum):
+        return None
+    verdict = atom.decide(value)
     return None if verdict is None else verdict == positive
 
 
