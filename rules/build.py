@@ -75,7 +75,8 @@ class ModelBuiltTwice(Rule):
             first.may or second.may,
             (),
             ((other, "first built here"),),
-            (first.index, second.index),
+            None,
+            None,
             (),
             (site,),
         )
@@ -139,7 +140,8 @@ class ModelReadBeforeBuilt(Rule):
             note.may,
             (),
             ((later, "only bound here"), *((place, "called from here") for place in places[:-1])),
-            (note.index,),
+            None,
+            None,
             (),
             (note.site,),
         )
@@ -205,7 +207,8 @@ class ReturnsUnpreparedModel(Rule):
             event.may,
             names,
             ((note.site, "returns the inner model"),),
-            (event.index,),
+            None,
+            None,
             (),
             (site, event.site),
         )

@@ -37,8 +37,10 @@ class Subject:
 class Draft:
     """A finding before places become spans: rules work on sites and never touch files.
 
-    ``guard`` is when it holds. ``anchors`` are the indexes of the events that take part. ``placement`` names the steps
-    of which a comment must speak to count as a written reason for the order; empty where no reason excuses it.
+    ``guard`` is when it holds. ``early`` and ``late`` are the events out of order: drafts that share one in the same
+    role share a root cause. ``placement`` names the steps of which a comment must speak to count as a written reason
+    for the order (empty where no reason excuses it), ``excuses`` the places where such a comment or a suppression
+    may stand.
     """
 
     code: str
@@ -53,7 +55,8 @@ class Draft:
     may: bool = False
     stages: tuple[str, ...] = ()
     related: tuple[tuple[Site, str], ...] = ()
-    anchors: tuple[int, ...] = ()
+    early: Site | None = None
+    late: Site | None = None
     placement: tuple[str, ...] = ()
     excuses: tuple[Site, ...] = ()
 

@@ -7,11 +7,12 @@ Follows relative imports, absolute imports from any folder that holds the packag
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from recipe_lint.read.modules import FunctionNode, ImportTarget, Module, parse_module
-from recipe_lint.read.source import Problem
+from recipe_lint.read.source import Problem, read_bytes
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,35 @@ class Project:
         self.problems: dict[Path, Problem] = {}
         self._modules: dict[Path, Module | None] = {}
         self._exists: dict[Path, Path | None] = {}
+        self._bytes: dict[Path, bytes] = {}
+        self._packages: dict[Path, str] = {}
+
+    def mentions(self, path: Path, pattern: re.Pattern[bytes]) -> bool:
+        """Whether a file's bytes match ``pattern``; they are kept for ``load``. A file that cannot be read is noted."""
+        if path in self._modules:
+            module = self._modules[path]
+            return module is not None and pattern.search(module.source.text.encode()) is not None
+        data = read_bytes(path, self.display(path))
+        if isinstance(data, Problem):
+            self.problems[path] = data
+            return False
+        if pattern.search(data) is None:
+            return False
+        self._bytes[path] = data
+        return True
+
+    def dotted(self, definition: Definition) -> str:
+        """Dotted name of a definition, from the packages that hold it: ``recipes.openbee.model.build``."""
+        path = definition.module.path
+        if path not in self._packages:
+            parts = [] if path.stem == "__init__" else [path.stem]
+            folder = path.parent
+            while folder not in folder.parents and (folder / "__init__.py").exists():
+                parts.append(folder.name)
+                folder = folder.parent
+            self._packages[path] = ".".join(reversed(parts))
+        package = self._packages[path]
+        return f"{package}.{definition.name}" if package else definition.name
 
     def display(self, path: Path) -> str:
         """The path as reports show it: relative to the base where it lies below it, with forward slashes."""
@@ -59,13 +89,17 @@ class Project:
     def load(self, path: Path) -> Module | None:
         """The module at ``path``, or None with a noted problem."""
         if path not in self._modules:
-            parsed = parse_module(path, self.display(path))
+            parsed = parse_module(path, self.display(path), self._bytes.pop(path, None))
             if isinstance(parsed, Problem):
                 self.problems[path] = parsed
                 self._modules[path] = None
             else:
                 self._modules[path] = parsed
         return self._modules[path]
+
+    def modules(self) -> list[Module]:
+        """Every module that was parsed."""
+        return [module for module in self._modules.values() if module is not None]
 
     def files(self) -> tuple[Path, ...]:
         """Every file read so far, sorted."""

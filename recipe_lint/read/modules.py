@@ -51,9 +51,10 @@ class Module:
         return self.source.display
 
 
-def parse_module(path: Path, display: str) -> Module | Problem:
-    """Read, decode and index one file; the reason where that fails."""
-    data = read_bytes(path, display)
+def parse_module(path: Path, display: str, data: bytes | Problem | None = None) -> Module | Problem:
+    """Read (unless ``data`` is given), decode and index one file; the reason where that fails."""
+    if data is None:
+        data = read_bytes(path, display)
     if isinstance(data, Problem):
         return data
     source = decode(data, path, display)

@@ -57,16 +57,8 @@ class Classes:
         return bases
 
     def dotted(self, definition: imports.Definition) -> str:
-        """Dotted name of a project definition, from the packages that hold it."""
-        path = definition.module.path
-        parts = [definition.name]
-        if path.stem != "__init__":
-            parts.append(path.stem)
-        folder = path.parent
-        while (folder / "__init__.py").exists():
-            parts.append(folder.name)
-            folder = folder.parent
-        return ".".join(reversed(parts))
+        """Dotted name of a project definition."""
+        return self.machine.project.dotted(definition)
 
     def in_library(self, definition: imports.Definition) -> bool:
         """Whether a definition belongs to a package that is known from the protocol instead of being opened."""

@@ -25,6 +25,7 @@ class Relevance:
         self.words = _words(protocol)
         self._found: dict[int, frozenset[str]] = {}
         self._segments: dict[int, Segment] = {}
+        self._called: dict[int, list[tuple[Module, ast.AST, ast.ClassDef | None]]] = {}
 
     def segment(self, module: Module, node: FunctionNode | None, qualname: str) -> Segment:
         """The segment of a definition, shared by all traces of the run."""
@@ -44,6 +45,33 @@ class Relevance:
             if isinstance(item, ast.FunctionDef) and item.name == "__init__":
                 found |= self._closure(module, item, node, frozenset())
         return found
+
+    def of_function(self, module: Module, node: FunctionNode, owner: ast.ClassDef | None) -> frozenset[str]:
+        """The same for a function or method by its syntax nodes."""
+        return self._closure(module, node, owner, frozenset())
+
+    def of_body(self, module: Module) -> frozenset[str]:
+        """The same for the statements at the top level of a module, definitions and imports left out."""
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+        body: list[ast.stmt] = [node for node in module.tree.body if not isinstance(node, kinds)]
+        found: frozenset[str] = frozenset()
+        for node in body:
+            if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test):
+                continue
+            found |= self.own(node)
+        return found
+
+    def reached(self, module: Module, node: ast.AST, owner: ast.ClassDef | None) -> frozenset[int]:
+        """Identities of all function nodes that a node calls, directly or not, itself left out."""
+        found: set[int] = set()
+        pending = list(self._callees(module, node, owner))
+        while pending:
+            callee_module, callee, cls = pending.pop()
+            if id(callee) in found or callee is node:
+                continue
+            found.add(id(callee))
+            pending += self._callees(callee_module, callee, cls)
+        return frozenset(found)
 
     def own(self, node: ast.AST) -> frozenset[str]:
         """The steps whose words stand in the node itself."""
@@ -71,6 +99,14 @@ class Relevance:
         return result
 
     def _callees(
+        self, module: Module, node: ast.AST, owner: ast.ClassDef | None
+    ) -> list[tuple[Module, ast.AST, ast.ClassDef | None]]:
+        key = id(node)
+        if key not in self._called:
+            self._called[key] = self._find_callees(module, node, owner)
+        return self._called[key]
+
+    def _find_callees(
         self, module: Module, node: ast.AST, owner: ast.ClassDef | None
     ) -> list[tuple[Module, ast.AST, ast.ClassDef | None]]:
         found: dict[int, tuple[Module, ast.AST, ast.ClassDef | None]] = {}

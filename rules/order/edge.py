@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from recipe_lint.lint.finding import Severity
 from recipe_lint.lint.rule import Draft, Rule, Subject
@@ -25,6 +26,9 @@ CHAIN = (
 )
 
 
+MAX_COUNTERPARTS = 8
+
+
 class EdgeRule(Rule):
     """One edge: ``early`` events of the edge's after-steps must not stand before ``late`` events of its before-steps."""
 
@@ -41,14 +45,17 @@ class EdgeRule(Rule):
         seconds = list(subject.trace.of(*edge.before))
         outer, inner = (seconds, firsts) if misplaced_is_late else (firsts, seconds)
         for event in outer:
+            found: list[Draft] = []
             for other in inner:
                 early, late = (other, event) if misplaced_is_late else (event, other)
                 draft = self._pair(subject, edge, early, late) if early.index < late.index else None
-                if draft is not None and draft.site not in seen:
-                    seen.add(draft.site)
-                    yield draft
                 if draft is not None:
+                    found.append(draft)
+                if len(found) == MAX_COUNTERPARTS:
                     break
+            if found and found[0].site not in seen:
+                seen.add(found[0].site)
+                yield _merged(found)
 
     # -- what a rule may narrow
 
@@ -136,10 +143,22 @@ class EdgeRule(Rule):
             may,
             stages,
             related_sites(site, other, event, counter, after if edge.primary == "before" else before),
-            (event.index, counter.index),
+            early.site,
+            late.site,
             (counter.step,),
             (site, event.site),
         )
+
+
+def _merged(drafts: list[Draft]) -> Draft:
+    """One misplaced call against several counterparts: told by the first, and holding whenever one of them runs."""
+    first = drafts[0]
+    guard = first.guard
+    for other in drafts[1:]:
+        guard |= other.guard
+    worst = max(drafts, key=lambda draft: (draft.severity, not draft.may))
+    stages = tuple(dict.fromkeys(name for draft in drafts for name in draft.stages))
+    return replace(first, guard=guard, severity=worst.severity, may=worst.may, harm=worst.harm, stages=stages)
 
 
 def nested(early: Event, late: Event) -> bool:
