@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from recipe_lint.lint.finding import Severity
 from recipe_lint.lint.rule import Draft, Rule, Subject
@@ -114,16 +115,25 @@ class ModelReadBeforeBuilt(Rule):
         yield from self._early(subject, seen)
 
     def _early(self, subject: Subject, seen: set[Site]) -> Iterator[Draft]:
+        """The reads of one hook share their cause: told once, at the first."""
         trace = subject.trace
         kept = {str(n.traits.get("attribute")): n for n in trace.noted("result")}
+        by_hook: dict[tuple[str, str], list[Note]] = {}
         for note in trace.noted("early-read"):
             name = str(note.traits.get("name"))
             result = kept.get(name)
             if name != "model" or result is None or result.index < note.index or note.site in seen:
                 continue
             seen.add(note.site)
+            by_hook.setdefault((name, note.hook), []).append(note)
+        for (name, _), notes in by_hook.items():
             harm = "The engine keeps the model only after this hook has returned: AttributeError when this line runs."
-            yield self._draft(note, f"self.{name}", result.site, harm)
+            first = self._draft(notes[0], f"self.{name}", kept[name].site, harm)
+            guard = first.guard
+            for note in notes[1:]:
+                guard |= note.guard
+            also = tuple((note.site, "and read here") for note in notes[1:4])
+            yield replace(first, guard=guard, related=(*first.related, *also))
 
     def _draft(self, note: Note, name: str, later: Site, harm: str) -> Draft:
         places = (*note.chain, note.site)

@@ -15,13 +15,19 @@ from recipe_lint.read.modules import FunctionNode, ImportTarget, Module, parse_m
 from recipe_lint.read.source import Problem, read_bytes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Definition:
-    """A function, class or assigned value at the top level of a project module."""
+    """A function, class or assigned value of a project module; two are equal when they are the same code."""
 
     module: Module
     name: str
     node: FunctionNode | ast.ClassDef | ast.expr
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Definition) and other.node is self.node
+
+    def __hash__(self) -> int:
+        return id(self.node)
 
     @property
     def key(self) -> str:

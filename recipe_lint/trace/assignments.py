@@ -167,7 +167,7 @@ class Assignments:
                 found = {self.effect(name, option, receiver, site) for _, option in options}
                 return next((e for e in ("structural", "forward", "method") if e in found), "")
             case Function() | ClosureRef() | Method() | Partial() | External():
-                if isinstance(value, External) and not value.name.split(".")[-1].islower():
+                if isinstance(value, External) and ("." not in value.name or not value.name.split(".")[-1].islower()):
                     return ""
                 return "forward" if name == "forward" or name.endswith("_forward") else "method"
             case Obj() if not value.path and value.view == 0:

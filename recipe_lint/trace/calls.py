@@ -182,8 +182,8 @@ class Calls:
         if found is not None:
             step, spec = found
             return machine.steps.perform(step, spec, "kit" if spec.kit else "direct", args, keywords, site, state)
-        if target.definition.key.split("::")[0] and machine.classes.in_library(target.definition):
-            return self.unresolved(site, args, keywords, state, f"{dotted} belongs to a library that is not opened")
+        if machine.classes.in_library(target.definition):
+            return self.external(dotted, args, keywords, site, state)
         if self._worth_opening(target, args, keywords):
             return machine.functions.call(target, args, keywords, site, state)
         return self._plain_result(target.definition.key, args, keywords, site)
@@ -212,6 +212,9 @@ class Calls:
 
     def _plain_result(self, key: str, args: list[Value], keywords: Mapping[str, Value], site: Site) -> Value:
         """The result of a call without effects on a model: equal for equal arguments, so that tests of it correlate."""
+        element = self._element_among((*args, *keywords.values()))
+        if element is not None:
+            return element
         parts = [self.machine.names.describe(value) for value in (*args, *keywords.values())]
         label = site.code if len(site.code) <= 60 else site.code.split("(")[0] + "(...)"
         if any(part is None for part in parts):
@@ -240,7 +243,7 @@ class Calls:
         if last in machine.protocol.kits:
             return Kit(last)
         if "." not in dotted and last in READING_FUNCTIONS:
-            return self._read(dotted, args, keywords, site)
+            return self._read(dotted, args, keywords, site, state)
         if dotted.split(".")[0] in IGNORED_ROOTS or last in READING_FUNCTIONS:
             self._note_models(site, args, keywords, state, resolved=True)
             return self._plain_result(dotted, args, keywords, site)
@@ -248,17 +251,35 @@ class Calls:
             return self._labelled(dotted, args, keywords, site)
         return self.unresolved(site, args, keywords, state, f"{dotted} is outside the project")
 
+    def _element_among(self, values: tuple[Value, ...]) -> Element | None:
+        """What a test of a loop's element gives differs for each round too; a name stays a name."""
+        for value in values:
+            if isinstance(value, Element):
+                return Element(value.owner, "name test" if value.label.startswith("name") else value.label)
+            if isinstance(value, Parameter):
+                return Element(value.owner, "parameter test")
+            if isinstance(value, Obj) and "*" in value.path:
+                return Element(value, "part test")
+        return None
+
     def _labelled(self, dotted: str, args: list[Value], keywords: Mapping[str, Value], site: Site) -> Value:
+        element = self._element_among((*args, *keywords.values()))
+        if element is not None:
+            return element
         parts = [self.machine.names.describe(value) for value in (*args, *keywords.values())]
         last = dotted.rsplit(".", 1)[-1]
         if last[:1].isupper() or any(part is None for part in parts):
             return self.machine.new("call", dotted)
         return self.machine.remembered(f"{dotted}({','.join(map(str, parts))})", "call", site.code)
 
-    def _read(self, name: str, args: list[Value], keywords: Mapping[str, Value], site: Site) -> Value:
-        for value in args:
-            if isinstance(value, Element | Parameter | Parameters) or (isinstance(value, Obj) and "*" in value.path):
-                return Element(value if isinstance(value, Obj) else value.owner, name)
+    def _read(
+        self, name: str, args: list[Value], keywords: Mapping[str, Value], site: Site, state: State
+    ) -> Value:
+        """A builtin that reads: of a loop's element, or of a sequence of tests of one, it differs for each round."""
+        inner = [item for value in args for _, item in self.machine.expressions.content(value, state).items]
+        found = self._element_among((*args, *inner))
+        if found is not None:
+            return found
         return self._plain_result(name, args, keywords, site)
 
     def _class(
@@ -298,10 +319,14 @@ class Calls:
         """An unknown call: noted for every model it is handed; its result may be that model again."""
         models = self._note_models(site, args, keywords, state, resolved=False, why=why)
         label = site.code.split("(")[0]
-        if len(models) == 1:
+        if len(models) == 1 and (not label.rsplit(".", 1)[-1][:1].isupper() or self._is_known_model(models[0])):
             first = models[0]
             return Obj(self.machine.new("call", label, first.id).id, (), first.view, True)
         return self.machine.new("call", label)
+
+    def _is_known_model(self, value: Obj) -> bool:
+        """Whether a step has already happened to an object; a class that is handed anything else makes a new one."""
+        return any(event.object == value.id for event in self.machine.record.events)
 
     def _note_models(
         self,
@@ -317,7 +342,7 @@ class Calls:
         for value in (*args, *keywords.values()):
             for _, option in self.machine.options(value, state):
                 owner = option.owner if isinstance(option, Parameters | Parameter) else option
-                if isinstance(owner, Obj) and self.machine.is_model_like(owner):
+                if isinstance(owner, Obj) and self.machine.is_model_like(owner) and "config" not in owner.path:
                     models.setdefault(owner.id, owner)
         for number in models:
             self.machine.note("call", number, site, state, resolved=resolved, why=why)

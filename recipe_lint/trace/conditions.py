@@ -13,6 +13,7 @@ from recipe_lint.trace.values import (
     Boolean,
     Const,
     Element,
+    External,
     ListRef,
     Method,
     Obj,
@@ -54,7 +55,9 @@ class Conditions:
                 for guard, option in options:
                     result |= guard & self.truth(option, state, code)
                 return result
-            case Sequence(items=items, open=False):
+            case Sequence(open=True):
+                return self.opaque(code)
+            case Sequence(items=items):
                 result = NEVER
                 for guard, _ in items:
                     result |= guard
@@ -65,12 +68,13 @@ class Conditions:
             case Element() | Parameter():
                 return self.element(value, code)
             case Table(items=items):
-                return ALWAYS if items else NEVER
-            case Obj() | Method():
+                rounds = any(key == "*" for key, _ in items)
+                return self.opaque(code) if rounds else ALWAYS if items else NEVER
+            case Obj() | Method() | External():
                 return self._object_truth(value, code)
         return ALWAYS
 
-    def _object_truth(self, value: Obj | Method, code: str) -> Guard:
+    def _object_truth(self, value: Obj | Method | External, code: str) -> Guard:
         if self.machine.names.elementwise(value):
             return self.element(value, code)
         if isinstance(value, Obj) and not value.path and self.machine.info(value).origin in _BUILT:

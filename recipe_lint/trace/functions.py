@@ -98,7 +98,10 @@ class Functions:
         machine.element_depth, machine.name_tests = outer
         ends = [*frame.returns, (inside, NONE)]
         after = join([State(s.guard, {}, s.heap, s.exit) for s, _ in ends], machine.collapse)
-        state.heap, state.guard, state.exit = after.heap, after.guard, after.exit
+        # Where only the bound on guards has widened the end of the callee, it is the entry that is known exactly.
+        widened = after.guard.approximate and not state.guard.approximate
+        state.heap, state.exit = after.heap, after.exit
+        state.guard = state.guard if widened else after.guard
         live = [(s.guard, value) for s, value in ends if not s.dead]
         if not live:
             return NONE

@@ -5,7 +5,8 @@ from __future__ import annotations
 READING_FUNCTIONS = frozenset(
     """
     len isinstance issubclass hasattr id type print repr sum min max sorted any all hash callable next iter vars dir
-    int float str bool abs round range set frozenset dict summary get_parameter_dtype unwrap_model
+    int float str bool abs round range set frozenset dict summary get_parameter_dtype unwrap_model calculate_model_size has_dtensor_parameters load_checkpoint save_checkpoint
+    accumulate_gradients clip_grad_norm_ rescale_gradients count_parameters
     """.split()
 )
 

@@ -87,9 +87,8 @@ class Life:
             machine.chain = []
         value = machine.functions.call(method, [], {}, site or own, state)
         machine.chain = chain
-        if state.dead:
-            # A hook that always raises ends the run; what follows is then judged on its own.
-            state.guard = ALWAYS
+        # The next hook runs only where this one returned, so what it ended on is no condition of the next.
+        state.guard, state.exit = ALWAYS, ""
         return value
 
     def _matters(self, method: Function, name: str) -> bool:

@@ -85,6 +85,7 @@ class Statements:
 
     def _if(self, node: cst.If, state: State, frame: Frame) -> None:
         outcomes: list[State] = []
+        entries: list[Guard] = []
         base = state.guard
         current: cst.If = node
         rest = state
@@ -96,17 +97,21 @@ class Statements:
             positive, negative = self._split(guard)
             then = rest.fork(rest.guard & positive)
             otherwise = rest.fork(rest.guard & negative)
+            entries.append(then.guard)
             self._branch(current.body, then, frame, tests)
             outcomes.append(then)
             if isinstance(current.orelse, cst.If) and not otherwise.dead:
                 current, rest = current.orelse, otherwise
                 continue
+            entries.append(otherwise.guard)
             if isinstance(current.orelse, cst.Else):
                 self._branch(current.orelse.body, otherwise, frame, tests)
             outcomes.append(otherwise)
             break
         self._assume(outcomes, base)
         state.become(self._join(outcomes))
+        if all(o.guard == entry for o, entry in zip(outcomes, entries, strict=True)):
+            state.guard = base
 
     def _split(self, guard: Guard) -> tuple[Guard, Guard]:
         from recipe_lint.trace.conditions import strip_elements  # noqa: PLC0415

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from recipe_lint.protocol.model import CallSpec
+from recipe_lint.protocol.model import BACKENDS, CallSpec
 from recipe_lint.trace.events import Event, Site
 from recipe_lint.trace.guards import Guard
 from recipe_lint.trace.known import READING_METHODS
@@ -200,8 +200,9 @@ class Steps:
             values = (*args, *keywords.values())
             traits["prepares"] = tuple(n for v in values for n in self._optimizers(v, state))
         if step == "parallelize" and spec.kit:
-            mesh = keywords.get("parallel_mesh") or keywords.get("device_mesh")
-            traits["mesh"] = mesh is not None
+            backend = keywords.get("backend")
+            if isinstance(backend, Const) and backend.value in BACKENDS:
+                traits["backend"] = backend.value
         return traits
 
     def _optimizers(self, value: Value, state: State) -> list[int]:

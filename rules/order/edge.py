@@ -39,23 +39,22 @@ class EdgeRule(Rule):
         edge = subject.protocol.edges[self.name]
         if not edge.enabled:
             return
-        seen: set[Site] = set()
         misplaced_is_late = edge.primary == "before"
         firsts = list(subject.trace.of(*edge.after))
         seconds = list(subject.trace.of(*edge.before))
         outer, inner = (seconds, firsts) if misplaced_is_late else (firsts, seconds)
+        by_site: dict[Site, list[Draft]] = {}
         for event in outer:
-            found: list[Draft] = []
+            found = 0
             for other in inner:
                 early, late = (other, event) if misplaced_is_late else (event, other)
                 draft = self._pair(subject, edge, early, late) if early.index < late.index else None
                 if draft is not None:
-                    found.append(draft)
-                if len(found) == MAX_COUNTERPARTS:
+                    by_site.setdefault(draft.site, []).append(draft)
+                    found += 1
+                if found == MAX_COUNTERPARTS:
                     break
-            if found and found[0].site not in seen:
-                seen.add(found[0].site)
-                yield _merged(found)
+        yield from (_merged(drafts) for drafts in by_site.values())
 
     # -- what a rule may narrow
 
@@ -120,15 +119,15 @@ class EdgeRule(Rule):
         before, after = protocol.title(late.step), protocol.title(early.step)
         if edge.primary == "before":
             site, other, event, counter = second, first, late, early
-            message = f"{before} runs after {after}"
+            message = f"{before} must come before {after}, but runs after it"
             help_text = f"move it above the {after} step{_line(other)}"
             expected = _next_step(protocol, early.step)
         else:
             site, other, event, counter = first, second, early, late
-            message = f"{after} runs before {before}"
+            message = f"{after} must come after {before}, but runs before it"
             help_text = f"move it below the {before} step{_line(other)}"
             expected = before
-        message = f"{message}: {before} must come before {after}; expected next: {expected}"
+        message = f"{message}; expected next: {expected}"
         label = before if edge.primary == "before" else after
         return Draft(
             self.code,

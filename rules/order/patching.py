@@ -9,7 +9,7 @@ from recipe_lint.lint.rule import Draft, Rule, Subject
 from recipe_lint.trace.events import Event
 
 from .edge import EdgeRule, diverge, nested, related_sites
-from .relations import is_harmless_patch, rebuilt, replaces_top_forward, touches_visual
+from .relations import inside_layers, is_harmless_patch, rebuilt, replaces_top_forward, touches_visual
 
 
 class PatchRule(EdgeRule):
@@ -52,8 +52,9 @@ class PatchAfterCheckpointing(PatchRule):
     severity = Severity.warning
 
     def traits(self, early: Event, late: Event, subject: Subject) -> tuple[str, ...]:  # noqa: ARG002
-        """Checkpointing lives in the layers; the forward of the whole model is outside."""
-        return ("harmless",) if is_harmless_patch(late) or replaces_top_forward(late) else ()
+        """Checkpointing lives in the layers; a forward outside them is not what it recomputes."""
+        mild = late.trait("effect") == "forward" and not inside_layers(late)
+        return ("harmless",) if is_harmless_patch(late) or mild else ()
 
 
 class PatchAfterCompile(PatchRule):
@@ -158,7 +159,8 @@ class PatchLost(Rule):
                     early.may or late.may,
                     (),
                     related_sites(site, other, early, late, "the replacement"),
-                    (early.index, late.index),
+                    None,
+                    None,
                     (),
                     (site,),
                 )

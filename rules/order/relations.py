@@ -54,3 +54,15 @@ def touches_visual(event: Event) -> bool:
     """Whether a patch replaces something of the visual tower."""
     paths = event.trait("paths")
     return isinstance(paths, tuple) and any("visual" in path for path, _ in paths)
+
+
+def inside_layers(event: Event) -> bool:
+    """Whether a patch reaches into the repeated layers of a model, which is where checkpointing lives."""
+    paths = event.trait("paths")
+    if not isinstance(paths, tuple) or not paths:
+        return True
+    return any(_is_layer(part) for path, _ in paths for part in path)
+
+
+def _is_layer(part: str) -> bool:
+    return part == "*" or part.startswith("[") or part in ("layers", "blocks", "layer", "block", "h")

@@ -1,0 +1,1 @@
+"""Small whole recipes, clean and faulty, with their expected findings in them."""

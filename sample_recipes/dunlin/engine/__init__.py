@@ -1,0 +1,5 @@
+"""Engine of the dunlin recipe."""
+
+from .dunlin_engine import DunlinEngine
+
+__all__ = ["DunlinEngine"]

@@ -1,0 +1,1 @@
+"""Schema and stages of the juniper recipe."""

@@ -1,0 +1,5 @@
+"""Engine of the lapwing recipe."""
+
+from .lapwing_engine import LapwingEngine
+
+__all__ = ["LapwingEngine"]

@@ -1,0 +1,1 @@
+"""The mallow recipe."""

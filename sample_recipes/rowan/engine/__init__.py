@@ -1,0 +1,5 @@
+"""Engine of the rowan recipe."""
+
+from .rowan_engine import RowanEngine
+
+__all__ = ["RowanEngine"]

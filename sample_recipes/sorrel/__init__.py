@@ -1,0 +1,1 @@
+"""The sorrel recipe."""

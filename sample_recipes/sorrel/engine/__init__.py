@@ -1,0 +1,5 @@
+"""Engine of the sorrel recipe."""
+
+from .sorrel_engine import SorrelEngine
+
+__all__ = ["SorrelEngine"]

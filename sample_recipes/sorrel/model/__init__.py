@@ -1,0 +1,5 @@
+"""Model code of the sorrel recipe."""
+
+from .loading import load_sorrel
+
+__all__ = ["load_sorrel"]
