@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from recipe_lint.lint.finding import Severity
 from recipe_lint.lint.rule import Draft, Rule, Subject
+from recipe_lint.read.stages import Stage
 from recipe_lint.trace.events import Event, Note, Site
 from recipe_lint.trace.guards import Guard
 from recipe_lint.trace.values import Alternatives, Const, Obj, Value
@@ -223,10 +224,10 @@ class ReturnsUnpreparedModel(Rule):
             (site, event.site),
         )
 
-    def _severity(self, event: Event, stages: list[object]) -> tuple[Severity | None, tuple[str, ...]]:
+    def _severity(self, event: Event, stages: list[Stage]) -> tuple[Severity | None, tuple[str, ...]]:
         if event.step == "compile":
             return Severity.warning, ()
-        backends = [(s.name, backend_of(event, s.backend)) for s in stages]  # type: ignore[attr-defined]
+        backends = [(s.name, backend_of(event, s.backend)) for s in stages]
         if not backends:
             own = backend_of(event, "unknown")
             return (None if own == "fsdp2" else self.severity), ()
@@ -246,13 +247,14 @@ class PreparedResultDiscarded(Rule):
         """A bare expression statement whose call returns a wrapper or another model."""
         by_index = {event.index: event for event in subject.trace.events}
         for note in subject.trace.noted("discard"):
-            event = by_index.get(note.traits.get("event"))  # type: ignore[arg-type]
+            index = note.traits.get("event")
+            event = by_index.get(index) if isinstance(index, int) else None
             if event is None or event.step not in ("parallelize", "patch", "adapter"):
                 continue
             stages = [s for s in subject.stages if event.guard.decide(s.values) is not False]
             backends = [(s.name, backend_of(event, s.backend)) for s in stages]
             bad = tuple(name for name, backend in backends if backend != "fsdp2")
-            if event.step == "parallelize" and (backends and not bad or event.trait("backend") == "fsdp2"):
+            if event.step == "parallelize" and ((backends and not bad) or event.trait("backend") == "fsdp2"):
                 continue
             harm = "The wrapper is gone: the inner model trains without reducing gradients, and the ranks diverge."
             if event.step == "patch":
@@ -269,10 +271,7 @@ class PreparedResultDiscarded(Rule):
                 note.guard,
                 event.may or note.may,
                 bad,
-                (),
-                (event.index,),
-                (),
-                (note.site,),
+                excuses=(note.site,),
             )
 
 
@@ -302,9 +301,7 @@ class ModelBuiltInStep(Rule):
                 event.may or not _unguarded(event),
                 (),
                 tuple((place, "which builds it here") for place in places[1:]),
-                (event.index,),
-                (),
-                (places[0],),
+                excuses=(places[0],),
             )
 
 

@@ -140,7 +140,7 @@ class Judge:
             return trace()
         except SegmentError as error:
             self.result.problems.append(Problem("syntax-error", root.module.display, line, 1, str(error)))
-        except Exception as error:  # noqa: BLE001 - one root that fails must not take the others with it
+        except Exception as error:  # one root that fails must not take the others with it
             name = node.name if node is not None else "<module>"
             self.result.errors.append(
                 f"{root.module.display}:{line}: tracing {name} failed ({type(error).__name__}: {error})"
@@ -186,7 +186,7 @@ class Judge:
             return []
         try:
             return list(rule().check(subject))
-        except Exception as error:  # noqa: BLE001 - one rule that fails must not take the others with it
+        except Exception as error:  # one rule that fails must not take the others with it
             self.result.errors.append(
                 f"{origin.recipe}: rule {rule.code} failed on {origin.engine} ({type(error).__name__}: {error})"
             )

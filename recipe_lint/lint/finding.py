@@ -12,7 +12,8 @@ Certainty = Literal["certain", "may"]
 class Severity(IntEnum):
     """How bad a finding is; the order of the members is the order of badness.
 
-    ``error``: wrong result, crash or silent no-op. ``warning``: cost, or the kit's contract broken. ``info``: convention.
+    ``error``: wrong result, crash or silent no-op. ``warning``: cost, or the kit's contract broken.
+    ``info``: convention.
     """
 
     info = 1

@@ -1,4 +1,4 @@
-"""What a rule is: a page, its codes, one function from a trace to drafts of findings, and examples that are its tests."""
+"""What a rule is: a page, a code, one function from a trace to drafts, and examples that are its tests."""
 
 from __future__ import annotations
 

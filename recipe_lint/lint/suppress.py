@@ -71,7 +71,7 @@ class Suppressions:
         return Suppression(span, match["kind"] == "ignore-file", tuple(known), why, frozenset(lines))
 
     def covers(self, code: str, places: Iterable[tuple[str, int]]) -> bool:
-        """Whether a reasoned suppression of ``code`` stands at one of the places (path, line); it then counts as used."""
+        """Whether a suppression of ``code`` with a reason stands at one of the places; it then counts as used."""
         found = False
         for path, line in places:
             for item in self._files.get(path, ()):

@@ -35,7 +35,7 @@ def override(protocol: Protocol, changes: ProtocolOverrides) -> Protocol:
     edges = dict(protocol.edges)
     for name, edge in changes.edges.items():
         edges[name] = _override_edge(_known(edges, name, "edge"), edge)
-    kits = {**protocol.kits, **{kit: "mllm" for kit in changes.kits}}
+    kits = {**protocol.kits, **dict.fromkeys(changes.kits, "mllm")}
     return Protocol(kits=kits, library=protocol.library, steps=steps, edges=edges)
 
 
@@ -56,7 +56,5 @@ def _override_edge(edge: Edge, change: EdgeOverride) -> Edge:
     if isinstance(change.severity, str):
         severity = {"default": change.severity}
     elif change.severity is not None:
-        severity = {**severity, **change.severity}
-    return msgspec.structs.replace(
-        edge, severity=severity, enabled=change.enabled, harm=change.harm or edge.harm
-    )
+        severity = {**severity, **{str(backend): str(level) for backend, level in change.severity.items()}}
+    return msgspec.structs.replace(edge, severity=severity, enabled=change.enabled, harm=change.harm or edge.harm)

@@ -39,7 +39,7 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Edge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``before`` steps come first, ``after`` steps later; ``severity`` by backend or trait, ``default`` for the rest."""
+    """``before`` steps come first; ``severity`` goes by backend or trait, ``default`` for the rest."""
 
     code: str
     before: tuple[str, ...]

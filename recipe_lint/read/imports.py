@@ -74,7 +74,11 @@ class Project:
 
     def dotted(self, definition: Definition) -> str:
         """Dotted name of a definition, from the packages that hold it: ``recipes.openbee.model.build``."""
-        path = definition.module.path
+        return self.dotted_name(definition.module, definition.name)
+
+    def dotted_name(self, module: Module, name: str) -> str:
+        """The same for a name in a module."""
+        path = module.path
         if path not in self._packages:
             parts = [] if path.stem == "__init__" else [path.stem]
             folder = path.parent
@@ -83,7 +87,7 @@ class Project:
                 folder = folder.parent
             self._packages[path] = ".".join(reversed(parts))
         package = self._packages[path]
-        return f"{package}.{definition.name}" if package else definition.name
+        return f"{package}.{name}" if package else name
 
     def display(self, path: Path) -> str:
         """The path as reports show it: relative to the base where it lies below it, with forward slashes."""

@@ -78,9 +78,7 @@ def index_module(source: Source) -> Module | Problem:
     for node in _top_level(tree.body):
         _index_statement(node, module, stars)
     lazy = _lazy_modules(module)
-    return Module(
-        source, tree, module.functions, module.classes, module.assigns, module.imports, tuple(stars), lazy
-    )
+    return Module(source, tree, module.functions, module.classes, module.assigns, module.imports, tuple(stars), lazy)
 
 
 def imports_of(body: list[ast.stmt]) -> dict[str, ImportTarget]:

@@ -85,10 +85,8 @@ class Segment:
         found = self._positions[node]
         shift = self._first - (2 if self._indented else 1)
         line, column = found.start.line + shift, found.start.column + 1
-        if found.end.line == found.start.line:
-            end = found.end.column + 1
-        else:
-            end = len(self.line(line).rstrip()) + 1
+        whole = found.end.line == found.start.line
+        end = found.end.column + 1 if whole else len(self.line(line).rstrip()) + 1
         return Span(self.module.display, line, column, line, max(end, column))
 
     def last_line(self, node: cst.CSTNode) -> int:

@@ -87,10 +87,8 @@ class Builtins:
         receiver: Value,
         name: str,
         args: list[Value],
-        keywords: Mapping[str, Value],
         site: Site,
         state: State,
-        frame: Frame | None,
     ) -> Value | None:
         """The result of a known method."""
         single = self.machine.single(receiver, state)
@@ -112,11 +110,11 @@ class Builtins:
             case Obj() if "*" in single.path and name in ("split", "startswith", "endswith"):
                 return Element(single, name)
             case Obj():
-                return self._object_method(single, receiver, name, args, keywords, site, state)
+                return self._object_method(single, receiver, name, args, site, state)
             case Alternatives(options=options) if all(isinstance(o, Obj) for _, o in options):
                 first = options[0][1]
                 if isinstance(first, Obj) and all(isinstance(o, Obj) and o.id == first.id for _, o in options):
-                    return self._object_method(first, receiver, name, args, keywords, site, state)
+                    return self._object_method(first, receiver, name, args, site, state)
         return None
 
     def _text_method(self, text: str, name: str) -> Value:
@@ -129,7 +127,6 @@ class Builtins:
         written: Value,
         name: str,
         args: list[Value],
-        keywords: Mapping[str, Value],
         site: Site,
         state: State,
     ) -> Value | None:
@@ -262,9 +259,7 @@ class Builtins:
         hooks = self.machine.protocol.library.hooks
         return any(h.attribute == name for h in hooks) and self.machine.names.held(option, name, state) is None
 
-    def _setattr(
-        self, args: list[Value], _k: object, site: Site, state: State, frame: Frame | None
-    ) -> Value | None:
+    def _setattr(self, args: list[Value], _k: object, site: Site, state: State, frame: Frame | None) -> Value | None:
         if len(args) == 3 and frame is not None:
             name = str(args[1].value) if isinstance(args[1], Const) else "*"
             for guard, option in self.machine.options(args[0], state):
@@ -279,16 +274,20 @@ class Builtins:
             if isinstance(value, Obj) and self.machine.names.held(value, str(args[1].value), state) is not None:
                 return Const(True)
             if self.machine.names.elementwise(value):
-                return Element(value if isinstance(value, Obj) else value.owner, "hasattr")  # type: ignore[union-attr]
+                return self._element(value, "hasattr")
             subject = self.machine.names.subject(value)
             if subject is not None:
                 return Boolean(literal(Atom(f"has.{subject[0]}.{args[1].value}", "opaque", None, site.code)))
         return self.machine.unknown(site.code)
 
+    def _element(self, value: Value, label: str) -> Value:
+        owner = value.owner if isinstance(value, Element | Parameter) else value
+        return Element(owner, label) if isinstance(owner, Obj) else self.machine.unknown(label)
+
     def _isinstance(self, args: list[Value], _k: object, site: Site, state: State, *_: object) -> Value:
         value = self.machine.single(args[0], state) if args else NONE
         if self.machine.names.elementwise(value):
-            return Element(value if isinstance(value, Obj) else value.owner, "isinstance")  # type: ignore[union-attr]
+            return self._element(value, "isinstance")
         subject = self.machine.names.subject(value)
         key = f"is.{subject[0] if subject else ''}.{site.code}"
         return Boolean(literal(Atom(key, "opaque", None, site.code)))
@@ -298,7 +297,12 @@ class Builtins:
             return None
         rounds = self.machine.statements.rounds(args[0], state)
         pairs = [
-            (guard, self.machine.expressions.sequence([Const(number) if len(rounds) > 1 else self.machine.new("plain", "index"), item]))
+            (
+                guard,
+                self.machine.expressions.sequence(
+                    [Const(number) if len(rounds) > 1 else self.machine.new("plain", "index"), item]
+                ),
+            )
             for number, (guard, item) in enumerate(rounds)
         ]
         return Sequence(tuple(pairs), open=len(rounds) == 1)
@@ -309,9 +313,7 @@ class Builtins:
         rows = [self.machine.expressions.sequence([column[i][1] for column in columns]) for i in range(length)]
         return Sequence(tuple((ALWAYS, row) for row in rows), open=length == 1)
 
-    def _filter(
-        self, args: list[Value], _k: object, site: Site, state: State, frame: Frame | None
-    ) -> Value | None:
+    def _filter(self, args: list[Value], _k: object, site: Site, state: State, frame: Frame | None) -> Value | None:
         if len(args) != 2:
             return None
         value = self.machine.single(args[1], state)
@@ -337,7 +339,7 @@ class Builtins:
     def _method_type(self, args: list[Value], *_: object) -> Value | None:
         return args[0] if args else None
 
-    def _select(self, args: list[Value], _k: object, _s: object, state: State, *_: object) -> Value | None:
+    def _select(self, args: list[Value], *_: object) -> Value | None:
         if len(args) < 2 or not isinstance(args[1], Const) or not isinstance(args[0], Obj):
             return None
         value = args[0]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from recipe_lint.trace.events import Site
+from recipe_lint.trace.guards import Guard
 from recipe_lint.trace.known import IGNORED_ROOTS, READING_FUNCTIONS
 from recipe_lint.trace.state import State, alternatives
 from recipe_lint.trace.values import (
@@ -21,8 +22,8 @@ from recipe_lint.trace.values import (
     Kit,
     ListRef,
     Method,
-    Modules,
     ModuleRef,
+    Modules,
     Obj,
     Parameter,
     Parameters,
@@ -50,48 +51,44 @@ class Calls:
         if isinstance(node.func, cst.Name) and node.func.value == "super":
             return self._super(node, state, frame)
         if isinstance(node.func, cst.Attribute):
-            receiver: Value | None = self.machine.expressions.value(node.func.value, state, frame)
-            name = node.func.attr.value
-            callee = None
+            receiver = self.machine.expressions.value(node.func.value, state, frame)
+            args, keywords = self._arguments(node, state, frame)
+            targets = self._methods(receiver, node.func.attr.value, state, site)
         else:
-            receiver, name = None, ""
             callee = self.machine.expressions.value(node.func, state, frame)
-        args, keywords = self._arguments(node, state, frame)
-        if receiver is None and callee is not None:
+            args, keywords = self._arguments(node, state, frame)
             targets = self.machine.options(callee, state)
-        else:
-            targets = self._methods(receiver, name, state, site)  # type: ignore[arg-type]
         if len(targets) == 1:
             return self.dispatch(targets[0][1], args, keywords, site, state, frame)
         return self._each(targets, args, keywords, site, state, frame)
 
     def _each(
         self,
-        targets: list[tuple[object, Value]],
+        targets: list[tuple[Guard, Value]],
         args: list[Value],
         keywords: dict[str, Value],
         site: Site,
         state: State,
-        frame: Frame,
+        frame: Frame | None,
     ) -> Value:
         results = []
         base = state.guard
         for guard, target in targets:
-            inner = state.fork(guard)  # type: ignore[arg-type]
+            inner = state.fork(guard)
             value = self.dispatch(target, args, keywords, site, inner, frame)
             state.heap = inner.heap
             results.append((guard, value))
         state.guard = base
-        return alternatives(results, self.machine.collapse) if results else self.machine.unknown("call")  # type: ignore[arg-type]
+        return alternatives(results, self.machine.collapse) if results else self.machine.unknown("call")
 
-    def _methods(self, receiver: Value, name: str, state: State, site: Site) -> list[tuple[object, Value]]:
+    def _methods(self, receiver: Value, name: str, state: State, site: Site) -> list[tuple[Guard, Value]]:
         """What ``receiver.name`` may call; alternatives that are views of one object count as one."""
-        merged: dict[object, tuple[object, Value]] = {}
+        merged: dict[object, tuple[Guard, Value]] = {}
         for guard, option in self.machine.options(receiver, state):
             key: object = (option.id, option.path) if isinstance(option, Obj) else option
             if key in merged:
                 known_guard, known = merged[key]
-                merged[key] = (known_guard | guard, known)  # type: ignore[operator]
+                merged[key] = (known_guard | guard, known)
             else:
                 merged[key] = (guard, option)
         if len(merged) == 1 and isinstance(receiver, Alternatives):
@@ -160,12 +157,12 @@ class Calls:
             case Partial(function=inner, args=first, keywords=named):
                 return self.dispatch(inner, [*first, *args], {**dict(named), **keywords}, site, state, frame)
             case Method(receiver=receiver, name=name):
-                return self._method(receiver, name, args, keywords, site, state, frame)
+                return self._method(receiver, name, args, keywords, site, state)
             case Alternatives(options=options):
-                return self._each(list(options), args, dict(keywords), site, state, frame)  # type: ignore[arg-type]
+                return self._each(list(options), args, dict(keywords), site, state, frame)
             case Obj(path=path) if path:
                 held = Obj(target.id, path[:-1], 0, target.may)
-                return self._method(held, path[-1], args, keywords, site, state, frame)
+                return self._method(held, path[-1], args, keywords, site, state)
             case Obj():
                 machine.note("call", target.id, site, state, resolved=True)
                 return machine.new("call", site.code.split("(")[0])
@@ -244,8 +241,8 @@ class Calls:
             return Kit(last)
         if "." not in dotted and last in READING_FUNCTIONS:
             return self._read(dotted, args, keywords, site, state)
-        if dotted.split(".")[0] in IGNORED_ROOTS or last in READING_FUNCTIONS:
-            self._note_models(site, args, keywords, state, resolved=True)
+        if dotted.split(".", maxsplit=1)[0] in IGNORED_ROOTS or last in READING_FUNCTIONS:
+            self.note_models(site, args, keywords, state, resolved=True)
             return self._plain_result(dotted, args, keywords, site)
         if not any(self._carries_model(value) for value in (*args, *keywords.values())):
             return self._labelled(dotted, args, keywords, site)
@@ -272,9 +269,7 @@ class Calls:
             return self.machine.new("call", dotted)
         return self.machine.remembered(f"{dotted}({','.join(map(str, parts))})", "call", site.code)
 
-    def _read(
-        self, name: str, args: list[Value], keywords: Mapping[str, Value], site: Site, state: State
-    ) -> Value:
+    def _read(self, name: str, args: list[Value], keywords: Mapping[str, Value], site: Site, state: State) -> Value:
         """A builtin that reads: of a loop's element, or of a sequence of tests of one, it differs for each round."""
         inner = [item for value in args for _, item in self.machine.expressions.content(value, state).items]
         found = self._element_among((*args, *inner))
@@ -295,7 +290,6 @@ class Calls:
         keywords: Mapping[str, Value],
         site: Site,
         state: State,
-        frame: Frame | None,
     ) -> Value:
         machine = self.machine
         if isinstance(receiver, Super):
@@ -304,7 +298,7 @@ class Calls:
             if name in ("from_pretrained", "from_config", "_from_config") and machine.classes.is_module_class(receiver):
                 return machine.steps.load("direct", args, keywords, site, state, receiver.name)
             return self.unresolved(site, args, keywords, state, f"{receiver.name}.{name} is not defined in the project")
-        handled = machine.builtins.method(receiver, name, args, keywords, site, state, frame)
+        handled = machine.builtins.method(receiver, name, args, site, state)
         if handled is not None:
             return handled
         kit = receiver.name if isinstance(receiver, Kit) else None
@@ -313,11 +307,9 @@ class Calls:
             return machine.steps.perform_kit(step, name, receiver, args, keywords, site, state)
         return machine.steps.on_model(receiver, name, args, keywords, site, state)
 
-    def unresolved(
-        self, site: Site, args: list[Value], keywords: Mapping[str, Value], state: State, why: str
-    ) -> Value:
+    def unresolved(self, site: Site, args: list[Value], keywords: Mapping[str, Value], state: State, why: str) -> Value:
         """An unknown call: noted for every model it is handed; its result may be that model again."""
-        models = self._note_models(site, args, keywords, state, resolved=False, why=why)
+        models = self.note_models(site, args, keywords, state, resolved=False, why=why)
         label = site.code.split("(")[0]
         if len(models) == 1 and (not label.rsplit(".", 1)[-1][:1].isupper() or self._is_known_model(models[0])):
             first = models[0]
@@ -328,7 +320,7 @@ class Calls:
         """Whether a step has already happened to an object; a class that is handed anything else makes a new one."""
         return any(event.object == value.id for event in self.machine.record.events)
 
-    def _note_models(
+    def note_models(
         self,
         site: Site,
         args: list[Value],
@@ -338,6 +330,7 @@ class Calls:
         resolved: bool,
         why: str = "",
     ) -> list[Obj]:
+        """Note a call for every model that it is handed; the models that it is handed whole."""
         models: dict[int, Obj] = {}
         for value in (*args, *keywords.values()):
             for _, option in self.machine.options(value, state):

@@ -101,18 +101,19 @@ class Conditions:
         code = frame.segment.code(node)
         for target in node.comparisons:
             right = self.machine.expressions.value(target.comparator, state, frame)
-            test = self._compare(left, target.operator, right, state, code)
+            test = self.compare(left, target.operator, right, state, code)
             result &= ~test if isinstance(target.operator, _NEGATIVE) else test
             left = right
         return Boolean(result)
 
-    def _compare(self, left: Value, operator: cst.BaseCompOp, right: Value, state: State, code: str) -> Guard:
+    def compare(self, left: Value, operator: cst.BaseCompOp, right: Value, state: State, code: str) -> Guard:
+        """The guard of one positive test: for ``!=``, ``is not`` and ``not in`` that of their opposite."""
         for side, other, flipped in ((left, right, False), (right, left, True)):
             if isinstance(side, Alternatives):
                 result = NEVER
                 for guard, option in side.options:
                     pair = (other, option) if flipped else (option, other)
-                    result |= guard & self._compare(pair[0], operator, pair[1], state, code)
+                    result |= guard & self.compare(pair[0], operator, pair[1], state, code)
                 return result
         if self.machine.names.elementwise(left) or self.machine.names.elementwise(right):
             return self.element(left if isinstance(left, Element) else right, code)

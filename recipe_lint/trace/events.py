@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeAlias
 
 import libcst as cst
 
 from recipe_lint.lint.finding import Span
 from recipe_lint.read.segments import Segment
 from recipe_lint.trace.guards import Guard
+
+Trait: TypeAlias = object
+Traits: TypeAlias = Mapping[str, object]
 
 
 @dataclass(frozen=True)
@@ -62,21 +66,21 @@ class Event:
     guard: Guard
     hook: str
     may: bool = False
-    traits: Mapping[str, object] = field(default_factory=dict)
+    traits: Traits = field(default_factory=dict)
 
     @property
     def places(self) -> tuple[Site, ...]:
         """All sites from the hook to the event."""
         return (*self.chain, self.site)
 
-    def trait(self, name: str) -> object:
+    def trait(self, name: str) -> Trait:
         """One trait, None where the event has none of that name."""
         return self.traits.get(name)
 
 
 @dataclass(frozen=True)
 class Note:
-    """Something other than a protocol step that a rule asks about: a read, a bind, a discard, a return, an unknown call."""
+    """Something else that a rule asks about: a read, a bind, a discard, a return, an unknown call."""
 
     index: int
     kind: str
@@ -86,7 +90,7 @@ class Note:
     guard: Guard
     hook: str
     may: bool = False
-    traits: Mapping[str, object] = field(default_factory=dict)
+    traits: Traits = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

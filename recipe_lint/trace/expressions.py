@@ -9,7 +9,7 @@ import libcst as cst
 
 from recipe_lint.trace.conditions import elements, strip_elements
 from recipe_lint.trace.events import Site
-from recipe_lint.trace.guards import ALWAYS
+from recipe_lint.trace.guards import ALWAYS, Guard
 from recipe_lint.trace.state import State, alternatives, join
 from recipe_lint.trace.values import (
     NONE,
@@ -45,7 +45,7 @@ class Expressions:
         self._handlers: dict[type[cst.CSTNode], Callable[..., Value]] = {
             cst.Name: self._name,
             cst.Attribute: self._attribute,
-            cst.Call: machine_call(machine),
+            cst.Call: self._call,
             cst.SimpleString: self._string,
             cst.ConcatenatedString: self._string,
             cst.FormattedString: self._formatted,
@@ -60,7 +60,7 @@ class Expressions:
             cst.BooleanOperation: self._boolean,
             cst.UnaryOperation: self._unary,
             cst.BinaryOperation: self._binary,
-            cst.Comparison: lambda n, s, f: machine.conditions.comparison(n, s, f),
+            cst.Comparison: self._comparison,
             cst.NamedExpr: self._walrus,
             cst.Lambda: self._lambda,
             cst.ListComp: self._comprehension,
@@ -84,6 +84,12 @@ class Expressions:
 
     def _name(self, node: cst.Name, state: State, frame: Frame) -> Value:
         return _CONSTANTS.get(node.value) or self.machine.names.name(node, state, frame)
+
+    def _call(self, node: cst.Call, state: State, frame: Frame) -> Value:
+        return self.machine.calls.call(node, state, frame)
+
+    def _comparison(self, node: cst.Comparison, state: State, frame: Frame) -> Value:
+        return self.machine.conditions.comparison(node, state, frame)
 
     def _attribute(self, node: cst.Attribute, state: State, frame: Frame) -> Value:
         receiver = self.value(node.value, state, frame)
@@ -111,7 +117,7 @@ class Expressions:
         return Const(node.evaluated_value)
 
     def _items(self, node: cst.Tuple | cst.List | cst.Set, state: State, frame: Frame) -> Sequence:
-        items = []
+        items: list[tuple[Guard, Value]] = []
         is_open = False
         for element in node.elements:
             value = self.value(element.value, state, frame)
@@ -164,9 +170,7 @@ class Expressions:
             if isinstance(element.slice, cst.Index):
                 keys.append(self.value(element.slice.value, state, frame))
         key = keys[0] if len(keys) == 1 else None
-        found = [
-            (guard, self._item(option, key, state)) for guard, option in self.machine.options(receiver, state)
-        ]
+        found = [(guard, self._item(option, key, state)) for guard, option in self.machine.options(receiver, state)]
         return alternatives(found, self.machine.collapse) if found else self.machine.unknown("item")
 
     def _item(self, receiver: Value, key: Value | None, state: State) -> Value:
@@ -197,16 +201,18 @@ class Expressions:
 
     def _conditional(self, node: cst.IfExp, state: State, frame: Frame) -> Value:
         guard = self.test(node.test, state, frame)
-        return self._either(guard, state, lambda s: self.value(node.body, s, frame), lambda s: self.value(node.orelse, s, frame))
+        return self._either(
+            guard, state, lambda s: self.value(node.body, s, frame), lambda s: self.value(node.orelse, s, frame)
+        )
 
     def _either(
         self,
-        guard: object,
+        guards: tuple[Guard, Guard],
         state: State,
         then: Callable[[State], Value],
         other: Callable[[State], Value],
     ) -> Value:
-        positive, negative = guard  # type: ignore[misc]
+        positive, negative = guards
         branches = []
         values = []
         for condition, run in ((positive, then), (negative, other)):
@@ -222,7 +228,7 @@ class Expressions:
         live = [(g, v) for g, v in values if not g.impossible]
         return alternatives(live, self.machine.collapse) if live else self.machine.unknown("conditional")
 
-    def test(self, node: cst.BaseExpression, state: State, frame: Frame) -> tuple[object, object]:
+    def test(self, node: cst.BaseExpression, state: State, frame: Frame) -> tuple[Guard, Guard]:
         """The guards under which an expression is true and false, per-round tests counting as both."""
         value = self.value(node, state, frame)
         guard = self.machine.conditions.truth(value, state, frame.segment.code(node))
@@ -248,7 +254,7 @@ class Expressions:
             return Boolean(truth & right_truth)
         if isinstance(left, Boolean | Element) or isinstance(right, Boolean | Element):
             return Boolean(truth | right_truth)
-        pair = [(skipped.guard, left), (branch.guard, right)]
+        pair: list[tuple[Guard, Value]] = [(skipped.guard, left), (branch.guard, right)]
         live = [(g, v) for g, v in pair if not g.impossible]
         return alternatives(live, self.machine.collapse) if live else Boolean(truth | right_truth)
 
@@ -342,11 +348,6 @@ class Expressions:
         if inner is not None:
             self.value(inner, state, frame)
         return self.machine.unknown("yield")
-
-
-def machine_call(machine: Machine) -> Callable[..., Value]:
-    """The handler of calls, which is built after this part."""
-    return lambda node, state, frame: machine.calls.call(node, state, frame)
 
 
 __all__ = ["Expressions", "Modules"]

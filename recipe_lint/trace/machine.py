@@ -151,9 +151,7 @@ class Machine:
         """Record a note."""
         index = len(self.record.events) + len(self.record.notes)
         may = bool(traits.pop("may", False)) or state.guard.approximate
-        self.record.notes.append(
-            Note(index, kind, obj, site, tuple(self.chain), state.guard, self.hook, may, traits)
-        )
+        self.record.notes.append(Note(index, kind, obj, site, tuple(self.chain), state.guard, self.hook, may, traits))
 
     def spend(self) -> bool:
         """Count one unit of work; False once the bound is passed, so that any input ends."""

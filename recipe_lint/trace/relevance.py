@@ -173,7 +173,7 @@ def _words(protocol: Protocol) -> dict[str, str]:
             if "*" not in last:
                 words[last] = name
     words |= {"from_pretrained": "load", "from_config": "load"}
-    words |= {kit: "kit" for kit in protocol.kits}
+    words |= dict.fromkeys(protocol.kits, "kit")
     for optimizer in ("AdamW", "Adam", "SGD", "Adafactor", "Lion", "Muon"):
         words[optimizer] = "optimizer"
     words |= {"prepare": "parallelize", "deepcopy": "copy"}

@@ -112,7 +112,7 @@ class Roots:
         return False
 
     def _is_library(self, module: Module, name: str) -> bool:
-        return self.project.dotted(Definition(module, name, module.tree)).split(".")[0] in self.protocol.library.packages  # type: ignore[arg-type]
+        return self.project.dotted_name(module, name).split(".")[0] in self.protocol.library.packages
 
 
 def _is_name(node: ast.expr) -> bool:

@@ -36,7 +36,7 @@ class State:
         self.guard, self.env, self.heap, self.exit = other.guard, other.env, other.heap, other.exit
 
     def end(self, how: str = "") -> None:
-        """This path goes no further."""
+        """The path goes no further."""
         self.guard = NEVER
         self.exit = how
 

@@ -171,9 +171,7 @@ class Statements:
         match pattern:
             case cst.MatchValue(value=value) | cst.MatchSingleton(value=value):
                 constant = self.machine.expressions.value(value, state, frame)
-                return self.machine.conditions._compare(  # noqa: SLF001
-                    subject, cst.Equal(), constant, state, f"match {code}"
-                )
+                return self.machine.conditions.compare(subject, cst.Equal(), constant, state, f"match {code}")
             case cst.MatchOr(patterns=options):
                 result = NEVER
                 for option in options:
@@ -296,7 +294,8 @@ class Statements:
             self.block(node.orelse.body, state, frame)
         outcomes = [state.fork(state.guard)]
         outcomes[0].exit = state.exit
-        for number, handler in enumerate(node.handlers):
+        handlers: list[cst.ExceptHandler | cst.ExceptStarHandler] = list(node.handlers)
+        for number, handler in enumerate(handlers):
             entered = before.fork(before.guard & raises)
             if len(node.handlers) > 1:
                 kind = frame.segment.code(handler.type) if handler.type else "any exception"

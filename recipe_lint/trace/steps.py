@@ -171,7 +171,7 @@ class Steps:
         if target is None:
             return self.machine.new("call", site.code.split("(")[0])
         if step == "patch":
-            return self._patches(form, spec, target, args, keywords, site, state)
+            return self._patches(form, target, args, keywords, site, state)
         if step == "ema_copy":
             copy = self.machine.new("copy", site.code)
             self.emit(step, form, target, site, state, call=site.code, traits={"copy": copy.id})
@@ -252,8 +252,10 @@ class Steps:
             known = owners.setdefault(owner.id, (owner, set(), set()))
             known[1].add(holds)
             known[2].add(owner.path)
-        for owner, holds, paths in owners.values():
-            kind = "trainable" if form == "kit" or holds == {"trainable"} else "all" if holds == {"all"} else "mixed"
+        for owner, kinds, paths in owners.values():
+            kind = "all" if kinds == {"all"} else "mixed"
+            if form == "kit" or kinds == {"trainable"}:
+                kind = "trainable"
             self.emit(
                 "optimizer",
                 form,
@@ -280,9 +282,7 @@ class Steps:
                     for _, item in items:
                         found += self._held(item, state)
                 case ListRef():
-                    content = self.machine.expressions.content(option, state)
-                    if Sequence(content.items) != option:
-                        found += self._held(Sequence(content.items), state)
+                    found += self._held(Sequence(self.machine.expressions.content(option, state).items), state)
                 case Table(items=items):
                     for key, item in items:
                         if key in ("params", "*"):
@@ -301,7 +301,6 @@ class Steps:
     def _patches(
         self,
         form: str,
-        spec: CallSpec,
         target: Value,
         args: list[Value],
         keywords: Mapping[str, Value],
@@ -349,7 +348,9 @@ class Steps:
         machine = self.machine
         if not isinstance(function, Function | ClosureRef | Partial | Alternatives):
             label = machine.names.subject(function)
-            machine.calls.unresolved(site, [model], {}, state, f"patch {label[1] if label else ''} is not in the project")
+            machine.calls.unresolved(
+                site, [model], {}, state, f"patch {label[1] if label else ''} is not in the project"
+            )
             return "unknown", [], model
         if isinstance(function, Partial) and not isinstance(function.function, Function | ClosureRef):
             return "unknown", [], model
@@ -411,9 +412,7 @@ class Steps:
     def _note_arguments(
         self, name: str, args: list[Value], keywords: Mapping[str, Value], site: Site, state: State
     ) -> None:
-        self.machine.calls._note_models(  # noqa: SLF001
-            site, args, keywords, state, resolved=False, why=f"method {name} is not known"
-        )
+        self.machine.calls.note_models(site, args, keywords, state, resolved=False, why=f"method {name} is not known")
 
     def _method_result(
         self, receiver: Value, name: str, args: list[Value], keywords: Mapping[str, Value], site: Site
@@ -468,7 +467,7 @@ class Steps:
         args: list[Value],
         keywords: Mapping[str, Value],
     ) -> Value:
-        """``super().name(...)`` where the project's bases have no such method: the base engine's own life, or nothing."""
+        """``super().name(...)`` where no base in the project has the method: the base engine's own life, or nothing."""
         machine = self.machine
         if name == machine.protocol.library.life and machine.life is not None:
             machine.life.standard(receiver.receiver, state, site)

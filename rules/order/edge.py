@@ -30,7 +30,7 @@ MAX_COUNTERPARTS = 8
 
 
 class EdgeRule(Rule):
-    """One edge: ``early`` events of the edge's after-steps must not stand before ``late`` events of its before-steps."""
+    """One edge: an event of its after-steps (early) must not stand before one of its before-steps (late)."""
 
     same_object = True
 

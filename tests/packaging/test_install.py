@@ -77,12 +77,12 @@ def location(python: Path, module: str, folder: Path) -> Path:
     return Path(call([str(python), "-c", f"import {module}; print({module}.__file__)"], folder).strip())
 
 
-def test_the_wheel_holds_every_module_and_the_data(wheel: Path) -> None:
+def test_the_wheel_holds_every_module_and_the_data(source: Path, wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"recipe_lint/rules/protocol.toml", "recipe_lint/py.typed"} <= names
     expected = set()
     for folder, package in (("recipe_lint", ""), ("rules", "recipe_lint/"), ("runtime_shim", "recipe_lint/")):
-        expected |= {package + path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*.py")}
+        expected |= {package + path.relative_to(source).as_posix() for path in (source / folder).rglob("*.py")}
     assert {name for name in names if name.endswith(".py")} == expected
 
 
