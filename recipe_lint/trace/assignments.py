@@ -33,7 +33,8 @@ from recipe_lint.trace.values import (
 )
 
 if TYPE_CHECKING:
-    from recipe_lint.trace.machine import Frame, Machine
+    from recipe_lint.trace.frames import Frame
+    from recipe_lint.trace.machine import Machine
 
 _EMA = re.compile(r"(^|_)ema(_|$)|(^|_)momentum_(model|encoder)")
 _FLOAT32 = re.compile(r"torch\.(float32|float)$")

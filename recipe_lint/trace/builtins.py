@@ -30,7 +30,8 @@ from recipe_lint.trace.values import (
 )
 
 if TYPE_CHECKING:
-    from recipe_lint.trace.machine import Frame, Machine
+    from recipe_lint.trace.frames import Frame
+    from recipe_lint.trace.machine import Machine
 
 _COPIES = ("copy.deepcopy", "copy.copy")
 _SAME = ("bool", "list", "tuple", "set", "sorted", "reversed", "iter", "int", "str", "float", "typing.cast")
@@ -295,7 +296,7 @@ class Builtins:
     def _enumerate(self, args: list[Value], _k: object, _s: object, state: State, *_: object) -> Value | None:
         if not args:
             return None
-        rounds = self.machine.statements.rounds(args[0], state)
+        rounds = self.machine.loops.rounds(args[0], state)
         pairs = [
             (
                 guard,
@@ -308,7 +309,7 @@ class Builtins:
         return Sequence(tuple(pairs), open=len(rounds) == 1)
 
     def _zip(self, args: list[Value], _k: object, _s: object, state: State, *_: object) -> Value:
-        columns = [self.machine.statements.rounds(arg, state) for arg in args]
+        columns = [self.machine.loops.rounds(arg, state) for arg in args]
         length = min((len(column) for column in columns), default=0)
         rows = [self.machine.expressions.sequence([column[i][1] for column in columns]) for i in range(length)]
         return Sequence(tuple((ALWAYS, row) for row in rows), open=length == 1)
@@ -318,7 +319,7 @@ class Builtins:
             return None
         value = self.machine.single(args[1], state)
         if isinstance(value, Parameters):
-            rounds = self.machine.statements.rounds(value, state)
+            rounds = self.machine.loops.rounds(value, state)
             result = self.machine.calls.dispatch(args[0], [rounds[0][1]], {}, site, state, frame)
             trainable = isinstance(result, Element) and result.label.endswith("requires_grad")
             return Parameters(value.owner, value.named, trainable or value.trainable)
@@ -327,7 +328,7 @@ class Builtins:
     def _map(self, args: list[Value], _k: object, site: Site, state: State, frame: Frame | None) -> Value | None:
         if len(args) != 2:
             return None
-        rounds = self.machine.statements.rounds(args[1], state)
+        rounds = self.machine.loops.rounds(args[1], state)
         results = [
             (guard, self.machine.calls.dispatch(args[0], [item], {}, site, state, frame)) for guard, item in rounds
         ]

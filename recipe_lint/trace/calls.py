@@ -35,7 +35,8 @@ from recipe_lint.trace.values import (
 )
 
 if TYPE_CHECKING:
-    from recipe_lint.trace.machine import Frame, Machine
+    from recipe_lint.trace.frames import Frame
+    from recipe_lint.trace.machine import Machine
 
 
 class Calls:

@@ -30,7 +30,8 @@ from recipe_lint.trace.values import (
 )
 
 if TYPE_CHECKING:
-    from recipe_lint.trace.machine import Frame, Machine
+    from recipe_lint.trace.frames import Frame
+    from recipe_lint.trace.machine import Machine
 
 _Handler = Callable[[cst.CSTNode, State, "Frame"], Value]
 _CONSTANTS = {"None": NONE, "True": Const(True), "False": Const(False)}
@@ -320,7 +321,7 @@ class Expressions:
     def _rounds(self, node: cst.CompFor, state: State, frame: Frame) -> tuple[bool, list[Value] | None]:
         """Bind one symbolic round of a comprehension; whether a filter keeps trainable parameters only."""
         iterated = self.value(node.iter, state, frame)
-        rounds = self.machine.statements.rounds(iterated, state)
+        rounds = self.machine.loops.rounds(iterated, state)
         literal_rounds = [item for _, item in rounds] if len(rounds) > 1 and not node.ifs else None
         value = rounds[0][1] if rounds else self.machine.unknown("item")
         self.machine.assignments.assign(node.target, value, Site(frame.segment, node), state, frame)

@@ -82,7 +82,7 @@ class Functions:
         scopes: tuple[Mapping[str, Value], ...],
         local_names: frozenset[str],
     ) -> Value:
-        from recipe_lint.trace.machine import Frame  # noqa: PLC0415
+        from recipe_lint.trace.frames import Frame  # noqa: PLC0415
 
         machine = self.machine
         frame = Frame(segment, segment.module, owner, receiver, scopes, local_names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -22,40 +22,18 @@ from recipe_lint.trace.expressions import Expressions
 from recipe_lint.trace.functions import Functions
 from recipe_lint.trace.guards import Guard
 from recipe_lint.trace.life import Life
+from recipe_lint.trace.loops import Loops
 from recipe_lint.trace.names import Names
+from recipe_lint.trace.optimizers import Optimizers
+from recipe_lint.trace.patches import Patches
 from recipe_lint.trace.relevance import Relevance
-from recipe_lint.trace.state import State, alternatives, narrow
+from recipe_lint.trace.state import State, alternatives, join, narrow
 from recipe_lint.trace.statements import Statements
 from recipe_lint.trace.steps import Steps
 from recipe_lint.trace.values import ClassRef, Obj, Parameters, Value
 
 MAX_WORK = 400_000
 GLOBAL_OBJECT = -1
-
-
-@dataclass
-class Loop:
-    """A loop being walked: where its breaks and continues wait for the end of the round."""
-
-    node: cst.CSTNode
-    over: Value | None
-    breaks: list[State] = field(default_factory=list)
-    continues: list[State] = field(default_factory=list)
-
-
-@dataclass
-class Frame:
-    """One function being walked."""
-
-    segment: Segment
-    module: Module
-    owner: ClassRef | None = None
-    receiver: Obj | None = None
-    scopes: tuple[Mapping[str, Value], ...] = ()
-    local_names: frozenset[str] = frozenset()
-    loops: list[Loop] = field(default_factory=list)
-    returns: list[tuple[State, Value]] = field(default_factory=list)
-    local_imports: dict[str, Value] = field(default_factory=dict)
 
 
 @dataclass
@@ -92,6 +70,7 @@ class Machine:
         self.patch_sink: list[tuple[tuple[str, ...], str]] | None = None
         self.life: Life | None = None
         self.expressions = Expressions(self)
+        self.loops = Loops(self)
         self.statements = Statements(self)
         self.conditions = Conditions(self)
         self.names = Names(self)
@@ -101,6 +80,8 @@ class Machine:
         self.classes = Classes(self)
         self.assignments = Assignments(self)
         self.steps = Steps(self)
+        self.patches = Patches(self)
+        self.optimizers = Optimizers(self)
 
     def segment(self, module: Module, node: FunctionNode | None, qualname: str) -> Segment:
         """The LibCST segment of a definition, parsed at most once in a run."""
@@ -125,6 +106,10 @@ class Machine:
     def collapse(self) -> Value:
         """The value of a join past the bound."""
         return Obj(self.unknown("one of many values").id, may=True)
+
+    def join(self, states: list[State]) -> State:
+        """The state after branches meet."""
+        return join(states, self.collapse)
 
     def options(self, value: Value, state: State) -> list[tuple[Guard, Value]]:
         """The possible values here, each with its guard."""

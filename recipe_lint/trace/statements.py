@@ -11,28 +11,21 @@ from recipe_lint.read.modules import ImportTarget
 from recipe_lint.trace.conditions import elements
 from recipe_lint.trace.events import Site
 from recipe_lint.trace.guards import ALWAYS, NEVER, Atom, Guard, literal
-from recipe_lint.trace.state import State, join
+from recipe_lint.trace.state import State
 from recipe_lint.trace.values import (
-    Alternatives,
     Closure,
     ClosureRef,
     Const,
     Element,
-    External,
     ListRef,
-    Modules,
-    Obj,
     Parameter,
-    Parameters,
-    Table,
     Value,
 )
 from recipe_lint.trace.values import Sequence as Items
 
 if TYPE_CHECKING:
-    from recipe_lint.trace.machine import Frame, Machine
-
-MAX_ROUNDS = 32
+    from recipe_lint.trace.frames import Frame
+    from recipe_lint.trace.machine import Machine
 
 
 class Statements:
@@ -44,8 +37,8 @@ class Statements:
         self.try_depth = 0
         self._handlers: dict[type[cst.CSTNode], Callable[..., None]] = {
             cst.If: self._if,
-            cst.For: self._for,
-            cst.While: self._while,
+            cst.For: machine.loops.for_loop,
+            cst.While: machine.loops.while_loop,
             cst.Try: self._try,
             cst.TryStar: self._try,
             cst.With: self._with,
@@ -59,8 +52,8 @@ class Statements:
             cst.Return: self._return,
             cst.Raise: self._raise,
             cst.Assert: self._assert,
-            cst.Break: self._break,
-            cst.Continue: self._continue,
+            cst.Break: machine.loops.break_out,
+            cst.Continue: machine.loops.next_round,
             cst.Del: self._delete,
             cst.Import: self._import,
             cst.ImportFrom: self._import,
@@ -77,9 +70,6 @@ class Statements:
                 handler = self._handlers.get(type(node))
                 if handler is not None and not state.dead:
                     handler(node, state, frame)
-
-    def _join(self, states: list[State]) -> State:
-        return join(states, self.machine.collapse)
 
     # -- branches
 
@@ -109,7 +99,7 @@ class Statements:
             outcomes.append(otherwise)
             break
         self._assume(outcomes, base)
-        state.become(self._join(outcomes))
+        state.become(self.machine.join(outcomes))
         if all(o.guard == entry for o, entry in zip(outcomes, entries, strict=True)):
             state.guard = base
 
@@ -164,7 +154,7 @@ class Statements:
             outcomes.append(then)
         outcomes.append(rest)
         self._assume(outcomes, base)
-        state.become(self._join(outcomes))
+        state.become(self.machine.join(outcomes))
 
     def _pattern(self, pattern: cst.MatchPattern, subject: Value, state: State, frame: Frame) -> Guard:
         code = frame.segment.code(pattern)
@@ -186,97 +176,6 @@ class Statements:
     def _bind_pattern(self, pattern: cst.MatchPattern, subject: Value, state: State) -> None:
         if isinstance(pattern, cst.MatchAs) and pattern.name is not None:
             state.env[pattern.name.value] = subject
-
-    # -- loops
-
-    def rounds(self, iterated: Value, state: State) -> list[tuple[Guard, Value]]:
-        """What the loop variable holds in each round; one symbolic round where the rounds are not known."""
-        found = []
-        for guard, option in self.machine.options(iterated, state):
-            condition = ALWAYS if guard is state.guard else guard
-            found += [(condition & g, v) for g, v in self._rounds_of(option, state)]
-        return found[:MAX_ROUNDS]
-
-    def _rounds_of(self, value: Value, state: State) -> list[tuple[Guard, Value]]:
-        match value:
-            case Parameters(owner=owner, named=True):
-                return [(ALWAYS, self.machine.expressions.sequence([Element(owner, "name"), Parameter(owner)]))]
-            case Parameters(owner=owner):
-                return [(ALWAYS, Parameter(owner))]
-            case Modules(owner=owner, named=named):
-                part = owner.part("*")
-                pair = self.machine.expressions.sequence([Element(owner, "name"), part])
-                return [(ALWAYS, pair if named else part)]
-            case Items() | ListRef():
-                content = self.machine.expressions.content(value, state)
-                if content.open and len(content.items) == 1:
-                    inner = content.items[0][1]
-                    return [(ALWAYS, inner)] if inner != value else [(ALWAYS, self.machine.unknown("item"))]
-                return list(content.items)
-            case Obj():
-                return [(ALWAYS, value.part("*"))]
-            case Element() | Parameter():
-                return [(ALWAYS, value)]
-            case Table(items=items):
-                return [(ALWAYS, Const(key)) for key, _ in items]
-            case Alternatives():
-                return self.rounds(value, state)
-        return [(ALWAYS, self.machine.unknown("item"))]
-
-    def _for(self, node: cst.For, state: State, frame: Frame) -> None:
-        from recipe_lint.trace.machine import Loop  # noqa: PLC0415
-
-        iterated = self.machine.expressions.value(node.iter, state, frame)
-        rounds = self.rounds(iterated, state)
-        loop = Loop(node, iterated)
-        frame.loops.append(loop)
-        for guard, item in rounds:
-            before = state.fork(state.guard)
-            inside = state.fork(state.guard & guard)
-            if inside.dead:
-                continue
-            self.machine.assignments.assign(node.target, item, Site(frame.segment, node), inside, frame)
-            self.block(node.body, inside, frame)
-            outcomes = [inside, *loop.continues]
-            loop.continues.clear()
-            if not guard.always:
-                outcomes.append(before.fork(before.guard & ~guard))
-            elif all(o.dead for o in outcomes) and not _known(iterated):
-                outcomes.append(before)
-            state.become(self._join(outcomes))
-            if state.dead:
-                break
-        frame.loops.pop()
-        if node.orelse is not None and not state.dead:
-            self.block(node.orelse.body, state, frame)
-        state.become(self._join([state, *loop.breaks]))
-
-    def _while(self, node: cst.While, state: State, frame: Frame) -> None:
-        from recipe_lint.trace.machine import Loop  # noqa: PLC0415
-
-        self.machine.expressions.value(node.test, state, frame)
-        before = state.fork(state.guard)
-        loop = Loop(node, None)
-        frame.loops.append(loop)
-        self.block(node.body, state, frame)
-        frame.loops.pop()
-        ends = [state, *loop.continues, *loop.breaks]
-        if all(o.dead for o in ends):
-            ends.append(before)
-        joined = self._join(ends)
-        if node.orelse is not None and not joined.dead:
-            self.block(node.orelse.body, joined, frame)
-        state.become(joined)
-
-    def _break(self, _node: cst.Break, state: State, frame: Frame) -> None:
-        if frame.loops:
-            frame.loops[-1].breaks.append(state.fork(state.guard))
-        state.end()
-
-    def _continue(self, _node: cst.Continue, state: State, frame: Frame) -> None:
-        if frame.loops:
-            frame.loops[-1].continues.append(state.fork(state.guard))
-        state.end()
 
     # -- exceptions and contexts
 
@@ -304,7 +203,7 @@ class Statements:
                 entered.env[handler.name.name.value] = self.machine.new("plain", "exception")
             self.block(handler.body, entered, frame)
             outcomes.append(entered)
-        state.become(self._join(outcomes))
+        state.become(self.machine.join(outcomes))
         if node.finalbody is not None:
             self._finally(node.finalbody, state, frame, returns)
 
@@ -312,7 +211,7 @@ class Statements:
         if not state.dead:
             self.block(final.body, state, frame)
         elif len(frame.returns) > returns:
-            left = self._join([s for s, _ in frame.returns[returns:]])
+            left = self.machine.join([s for s, _ in frame.returns[returns:]])
             self.block(final.body, left, frame)
 
     def _with(self, node: cst.With, state: State, frame: Frame) -> None:
@@ -405,7 +304,3 @@ class Statements:
             else:
                 target = ImportTarget(dotted if bound else local, 0, None)
             state.env[local] = self.machine.names.imported(frame.module, target)
-
-
-def _known(value: Value) -> bool:
-    return isinstance(value, Items | ListRef | External)

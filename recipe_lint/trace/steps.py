@@ -11,24 +11,16 @@ from recipe_lint.trace.guards import Guard
 from recipe_lint.trace.known import READING_METHODS
 from recipe_lint.trace.state import State, alternatives
 from recipe_lint.trace.values import (
-    Alternatives,
-    Boolean,
-    ClosureRef,
     Const,
     Element,
     External,
-    Function,
     Kit,
-    ListRef,
     Method,
     Modules,
     Obj,
     Parameter,
     Parameters,
-    Partial,
-    Sequence,
     Super,
-    Table,
     Value,
 )
 
@@ -167,11 +159,11 @@ class Steps:
             return self._kernel_patch(form, args, keywords, site, state)
         target = self.model_argument(args, keywords)
         if step == "optimizer":
-            return self._optimizer(form, target, site, state)
+            return self.machine.optimizers.build(form, target, site, state)
         if target is None:
             return self.machine.new("call", site.code.split("(")[0])
         if step == "patch":
-            return self._patches(form, target, args, keywords, site, state)
+            return self.machine.patches.apply(form, target, args, keywords, site, state)
         if step == "ema_copy":
             copy = self.machine.new("copy", site.code)
             self.emit(step, form, target, site, state, call=site.code, traits={"copy": copy.id})
@@ -198,19 +190,12 @@ class Steps:
             traits["mode"] = mode.value if isinstance(mode, Const) else None
         if spec.prepares:
             values = (*args, *keywords.values())
-            traits["prepares"] = tuple(n for v in values for n in self._optimizers(v, state))
+            traits["prepares"] = tuple(n for v in values for n in self.machine.optimizers.ids(v, state))
         if step == "parallelize" and spec.kit:
             backend = keywords.get("backend")
             if isinstance(backend, Const) and backend.value in BACKENDS:
                 traits["backend"] = backend.value
         return traits
-
-    def _optimizers(self, value: Value, state: State) -> list[int]:
-        return [
-            option.id
-            for _, option in self.machine.options(value, state)
-            if isinstance(option, Obj) and self.machine.info(option).origin == "optimizer"
-        ]
 
     # -- single steps
 
@@ -241,136 +226,6 @@ class Steps:
         self.emit("kernel_patch", form, Obj(-1), site, state, call=site.code)
         return machine.new("plain", "report")
 
-    def _optimizer(self, form: str, target: Value | None, site: Site, state: State) -> Value:
-        machine = self.machine
-        optimizer = machine.new("optimizer", site.code.split("(")[0])
-        if target is None:
-            return optimizer
-        held = self._held(target, state)
-        owners: dict[int, tuple[Obj, set[str], set[tuple[str, ...]]]] = {}
-        for owner, holds in held:
-            known = owners.setdefault(owner.id, (owner, set(), set()))
-            known[1].add(holds)
-            known[2].add(owner.path)
-        for owner, kinds, paths in owners.values():
-            kind = "all" if kinds == {"all"} else "mixed"
-            if form == "kit" or kinds == {"trainable"}:
-                kind = "trainable"
-            self.emit(
-                "optimizer",
-                form,
-                Obj(owner.id, (), owner.view, owner.may),
-                site,
-                state,
-                call=site.code,
-                traits={"holds": kind, "optimizer": optimizer.id, "paths": tuple(sorted(paths))},
-            )
-        return optimizer
-
-    def _held(self, value: Value, state: State) -> list[tuple[Obj, str]]:
-        """The objects whose parameters a parameter argument holds, and whether it was filtered."""
-        found: list[tuple[Obj, str]] = []
-        for _, option in self.machine.options(value, state):
-            match option:
-                case Parameters(owner=owner, trainable=trainable):
-                    found.append((owner, "trainable" if trainable else "all"))
-                case Parameter(owner=owner) | Modules(owner=owner):
-                    found.append((owner, "mixed"))
-                case Obj():
-                    found.append((self._source(option), "all"))
-                case Sequence(items=items):
-                    for _, item in items:
-                        found += self._held(item, state)
-                case ListRef():
-                    found += self._held(Sequence(self.machine.expressions.content(option, state).items), state)
-                case Table(items=items):
-                    for key, item in items:
-                        if key in ("params", "*"):
-                            found += self._held(item, state)
-                case _:
-                    pass
-        return found
-
-    def _source(self, value: Obj) -> Obj:
-        """The model behind the result of an unresolved call on it (parameter groups built by a helper)."""
-        info = self.machine.info(value)
-        if info.origin == "call" and info.parent is not None:
-            return Obj(info.parent, (), 0, True)
-        return value
-
-    def _patches(
-        self,
-        form: str,
-        target: Value,
-        args: list[Value],
-        keywords: Mapping[str, Value],
-        site: Site,
-        state: State,
-    ) -> Value:
-        machine = self.machine
-        if form != "kit":
-            # A library function that is called a patch by name alone: what it does is not known.
-            self.emit("patch", form, target, site, state, call=site.code, may=True, traits={"effect": "unknown"})
-            machine.calls.unresolved(site, args, keywords, state, "its source is not in the project")
-            return target
-        functions = keywords.get("patch_fns") or keywords.get("patches") or (args[1] if len(args) > 1 else None)
-        if functions is None:
-            self.emit("patch", form, target, site, state, call=site.code, traits={"effect": "unknown"})
-            return target
-        result = target
-        for guard, function in self._patch_list(functions, state):
-            inner = state.fork(state.guard & guard)
-            if inner.dead:
-                continue
-            effect, paths, returned = self._open_patch(function, result, site, inner)
-            self.emit(
-                "patch", form, target, site, inner, call=site.code, traits={"effect": effect, "paths": tuple(paths)}
-            )
-            state.heap = inner.heap
-            if not isinstance(returned, Const):
-                result = returned
-        return result
-
-    def _patch_list(self, functions: Value, state: State) -> list[tuple[Guard, Value]]:
-        found: list[tuple[Guard, Value]] = []
-        for guard, option in self.machine.options(functions, state):
-            if isinstance(option, ListRef | Sequence):
-                content = self.machine.expressions.content(option, state)
-                found += [(guard & g, value) for g, value in content.items]
-            else:
-                found.append((guard, option))
-        return found
-
-    def _open_patch(
-        self, function: Value, model: Value, site: Site, state: State
-    ) -> tuple[str, list[tuple[tuple[str, ...], str]], Value]:
-        """Call one patch on the model. Effect "unknown" where its source is not in the project."""
-        machine = self.machine
-        if not isinstance(function, Function | ClosureRef | Partial | Alternatives):
-            label = machine.names.subject(function)
-            machine.calls.unresolved(
-                site, [model], {}, state, f"patch {label[1] if label else ''} is not in the project"
-            )
-            return "unknown", [], model
-        if isinstance(function, Partial) and not isinstance(function.function, Function | ClosureRef):
-            return "unknown", [], model
-        outer, machine.patch_sink = machine.patch_sink, []
-        calls = len(machine.record.notes)
-        returned = machine.calls.dispatch(function, [model], {}, site, state, None)
-        paths, machine.patch_sink = machine.patch_sink, outer
-        found = {effect for _, effect in paths}
-        opaque = any(n.kind == "call" and not n.traits.get("resolved") for n in machine.record.notes[calls:])
-        if opaque and "structural" not in found:
-            found.add("unknown")
-        effect = next((e for e in _EFFECTS if e in found), "")
-        same = isinstance(returned, Const) or self._same(returned, model, state)
-        return effect, paths, model if same else returned
-
-    def _same(self, value: Value, model: Value, state: State) -> bool:
-        ids = {o.id for _, o in self.machine.options(model, state) if isinstance(o, Obj)}
-        infos = [o for _, o in self.machine.options(value, state) if isinstance(o, Obj)]
-        return any(o.id in ids or self.machine.info(o).parent in ids for o in infos)
-
     # -- methods of a model
 
     def on_model(
@@ -384,7 +239,7 @@ class Steps:
     ) -> Value:
         """``model.name(...)``: a step, a preparation by an accelerator, or an unresolved method."""
         machine = self.machine
-        prepared = self._prepare(receiver, name, args, keywords, site, state)
+        prepared = self.machine.optimizers.prepare(receiver, name, args, keywords, site, state)
         if prepared is not None:
             return prepared
         found = machine.protocol.method_step(name)
@@ -423,40 +278,6 @@ class Steps:
         if any(part is None for part in parts):
             return machine.new("call", label)
         return machine.remembered(f"{name}({','.join(map(str, parts))})", "call", label)
-
-    def _prepare(
-        self,
-        receiver: Value,
-        name: str,
-        args: list[Value],
-        keywords: Mapping[str, Value],
-        site: Site,
-        state: State,
-    ) -> Value | None:
-        """``accelerator.prepare(model, optimizer)``: wraps every model it is given and remaps the optimizers."""
-        machine = self.machine
-        step = machine.protocol.steps["parallelize"]
-        if name not in step.prepare or not isinstance(receiver, Obj):
-            return None
-        label = machine.names.label(receiver).lower()
-        kinds = [CallSpec(name=p) for p in step.prepare_on]
-        known = any(k.matches(machine.info(receiver).label) for k in kinds)
-        if not known and not label.rsplit(".", 1)[-1].startswith(("accelerator", "fabric")):
-            return None
-        values = [*args, *keywords.values()]
-        optimizers = tuple(n for v in values for n in self._optimizers(v, state))
-        results: list[Value] = []
-        for value in values:
-            options = [o for _, o in machine.options(value, state)]
-            is_model = all(machine.is_model_like(o) for o in options) and not isinstance(value, Const | Boolean)
-            if is_model:
-                result, views = self.wrapped(value, state)
-                traits = {"backend": "unknown", "wraps": True, "prepares": optimizers, "prepared": True, "views": views}
-                self.emit("parallelize", "direct", value, site, state, call=site.code, traits=traits)
-                results.append(result)
-            else:
-                results.append(value)
-        return results[0] if len(results) == 1 else machine.expressions.sequence(results)
 
     def base_call(
         self,

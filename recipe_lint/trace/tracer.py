@@ -11,10 +11,11 @@ from recipe_lint.read.imports import Definition, Project
 from recipe_lint.read.modules import FunctionNode, Module
 from recipe_lint.read.segments import SegmentError
 from recipe_lint.trace.events import Site, Trace
+from recipe_lint.trace.frames import Frame
 from recipe_lint.trace.functions import _locals
 from recipe_lint.trace.guards import ALWAYS
 from recipe_lint.trace.life import Life
-from recipe_lint.trace.machine import Frame, Machine
+from recipe_lint.trace.machine import Machine
 from recipe_lint.trace.relevance import Relevance
 from recipe_lint.trace.state import State
 from recipe_lint.trace.values import ClassRef
