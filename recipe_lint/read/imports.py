@@ -57,6 +57,8 @@ class Project:
         self._exists: dict[Path, Path | None] = {}
         self._bytes: dict[Path, bytes] = {}
         self._packages: dict[Path, str] = {}
+        self._paths: dict[tuple[Path, int, tuple[str, ...]], Path | None] = {}
+        self._resolved: dict[tuple[Path, str], Resolved | None] = {}
 
     def mentions(self, path: Path, pattern: re.Pattern[bytes]) -> bool:
         """Whether a file's bytes match ``pattern``; they are kept for ``load``. A file that cannot be read is noted."""
@@ -117,9 +119,11 @@ class Project:
 
     def resolve(self, module: Module, dotted: str) -> Resolved | None:
         """What ``dotted`` means at the top level of ``module``; None where the module does not define it."""
-        head, *rest = dotted.split(".")
-        found = self._lookup(module, head, frozenset())
-        return self._descend(found, rest)
+        key = (module.path, dotted)
+        if key not in self._resolved:
+            head, *rest = dotted.split(".")
+            self._resolved[key] = self._descend(self._lookup(module, head, frozenset()), rest)
+        return self._resolved[key]
 
     def resolve_import(self, module: Module, target: ImportTarget, rest: tuple[str, ...] = ()) -> Resolved | None:
         """What an import statement in ``module`` binds, followed by attributes ``rest``."""
@@ -188,6 +192,12 @@ class Project:
         return External(dotted) if target.level == 0 or path is None else External("." * target.level + dotted)
 
     def _module_path(self, module: Module, level: int, parts: list[str]) -> Path | None:
+        key = (module.path.parent, level, tuple(parts))
+        if key not in self._paths:
+            self._paths[key] = self._search(module, level, parts)
+        return self._paths[key]
+
+    def _search(self, module: Module, level: int, parts: list[str]) -> Path | None:
         if level:
             folder = module.path.parent
             for _ in range(level - 1):

@@ -25,6 +25,7 @@ class Relevance:
         self.words = _words(protocol)
         self._found: dict[int, frozenset[str]] = {}
         self._segments: dict[int, Segment] = {}
+        self._names: dict[int, frozenset[str]] = {}
         self._called: dict[int, list[tuple[Module, ast.AST, ast.ClassDef | None]]] = {}
 
     def segment(self, module: Module, node: FunctionNode | None, qualname: str) -> Segment:
@@ -110,6 +111,9 @@ class Relevance:
         self, module: Module, node: ast.AST, owner: ast.ClassDef | None
     ) -> list[tuple[Module, ast.AST, ast.ClassDef | None]]:
         found: dict[int, tuple[Module, ast.AST, ast.ClassDef | None]] = {}
+        if id(module) not in self._names:
+            self._names[id(module)] = _bound(module)
+        bound = self._names[id(module)]
         for item in ast.walk(node):
             dotted = _dotted(item)
             if dotted is None:
@@ -120,7 +124,7 @@ class Relevance:
                     if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and method.name == name:
                         found[id(method)] = (module, method, owner)
                 continue
-            target = self.project.resolve(module, dotted) if dotted.split(".")[0] in _bound(module) else None
+            target = self.project.resolve(module, dotted) if dotted.split(".")[0] in bound else None
             if isinstance(target, Definition) and not _library(target):
                 inner = target.node
                 if isinstance(inner, ast.ClassDef):

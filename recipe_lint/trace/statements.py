@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from recipe_lint.read.modules import ImportTarget
-from recipe_lint.trace.conditions import elements
+from recipe_lint.trace.conditions import elements, strip_elements
 from recipe_lint.trace.events import Site
 from recipe_lint.trace.guards import ALWAYS, NEVER, Atom, Guard, literal
 from recipe_lint.trace.state import State
@@ -104,8 +104,6 @@ class Statements:
             state.guard = base
 
     def _split(self, guard: Guard) -> tuple[Guard, Guard]:
-        from recipe_lint.trace.conditions import strip_elements  # noqa: PLC0415
-
         if not elements(guard):
             return guard, ~guard
         return strip_elements(guard), strip_elements(~guard)

@@ -82,11 +82,12 @@ class SiskinDistillEngine(Engine):
         )
 
     def forward_step(self, ctx: TrainStepContext) -> None:
-        """Loss per supervised token, and what the teacher's is on the same batch."""
+        """Loss per supervised token in excess of the teacher's on the same batch."""
         teacher = self.model_kit.build_model(  # expect: RL205 model-built-in-step
             self.config.model.teacher_name_or_path, attn_implementation=self.config.model.attn_implementation
         ).to(self.device)
+        teacher = self.token_loss_kit.apply_chunked_token_loss_patch(teacher).eval()
         with torch.no_grad():
-            target = token_mean_loss(teacher.eval(), ctx.data, self.dtype)
+            target = token_mean_loss(teacher, ctx.data, self.dtype)
         loss = token_mean_loss(self.model, ctx.data, self.dtype)
         ctx.outputs = {"loss": (loss - target).clamp(min=0), "logs": {"train/teacher_loss": float(target)}}
