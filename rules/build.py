@@ -41,7 +41,7 @@ class ModelBuiltTwice(Rule):
                 break
 
     def _twice(self, first: Event, second: Event, note: Note, subject: Subject) -> bool:
-        if first.site == second.site or not first.guard.meets(second.guard & note.guard):
+        if first.places == second.places or not first.guard.meets(second.guard & note.guard):
             return False
         uses = second.trait("uses")
         if isinstance(uses, tuple) and first.object in uses:

@@ -11,30 +11,21 @@ from recipe_lint.lint.rule import Example
 
 STAGE = "configs/stage1.yaml"
 
-_IMPORTS = {
-    "copy": "import copy",
-    "torch": "import torch",
-    "Accelerator": "from accelerate import Accelerator",
-    "apply_liger_kernel_to_qwen2_vl": "from liger_kernel.transformers import apply_liger_kernel_to_qwen2_vl",
-    "parallelize_model": "from mvp_engine.distributed import parallelize_model",
-    "Engine": "from mvp_engine.engine import Engine",
-    "LigerKernelKit": "from mvp_engine.kit import LigerKernelKit",
-    "MLLMModelKit": "from mvp_engine.kit import MLLMModelKit",
-    "OptimKit": "from mvp_engine.kit import OptimKit",
-    "TokenNormedLossKit": "from mvp_engine.kit import TokenNormedLossKit",
-    "get_peft_model": "from peft import get_peft_model",
-    "prepare_model_for_kbit_training": "from peft import prepare_model_for_kbit_training",
-    "nn": "from torch import nn",
-    "apply_activation_checkpointing": (
-        "from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import apply_activation_checkpointing"
-    ),
-    "fully_shard": "from torch.distributed.fsdp import fully_shard",
-    "FullyShardedDataParallel": "from torch.distributed.fsdp import FullyShardedDataParallel",
-    "parallelize_module": "from torch.distributed.tensor.parallel import parallelize_module",
-    "DistributedDataParallel": "from torch.nn.parallel import DistributedDataParallel",
-    "AveragedModel": "from torch.optim.swa_utils import AveragedModel",
-    "AutoModelForCausalLM": "from transformers import AutoModelForCausalLM",
-    "AutoModelForImageTextToText": "from transformers import AutoModelForImageTextToText",
+_MODULES = {
+    "copy": "",
+    "torch": "",
+    "accelerate": "Accelerator",
+    "liger_kernel.transformers": "apply_liger_kernel_to_qwen2_vl",
+    "mvp_engine.distributed": "parallelize_model",
+    "mvp_engine.engine": "Engine",
+    "mvp_engine.kit": "LigerKernelKit MLLMModelKit OptimKit TokenNormedLossKit",
+    "peft": "get_peft_model prepare_model_for_kbit_training",
+    "torch.distributed.algorithms._checkpoint.checkpoint_wrapper": "apply_activation_checkpointing",
+    "torch.distributed.fsdp": "FullyShardedDataParallel fully_shard",
+    "torch.distributed.tensor.parallel": "parallelize_module",
+    "torch.nn.parallel": "DistributedDataParallel",
+    "torch.optim.swa_utils": "AveragedModel",
+    "transformers": "AutoModelForCausalLM AutoModelForImageTextToText",
 }
 _KITS = {
     "model_kit": "MLLMModelKit()",
@@ -47,11 +38,7 @@ _OPTIMIZER = "return self.optim_kit.build_optimizer(self.model, lr=self.config.o
 
 def script(code: str, files: Mapping[str, str] | None = None) -> Example:
     """A file of functions and classes; the imports that it needs are put above it."""
-    code = cleandoc(code)
-    words = set(re.findall(r"\w+", code))
-    imports = [line for name, line in _IMPORTS.items() if name in words]
-    head = "\n".join(imports) + "\n\n\n" if imports else ""
-    return Example(f"{head}{code}\n", files or {})
+    return _file(cleandoc(code), files)
 
 
 def engine(
@@ -71,8 +58,21 @@ def engine(
     start = f"def __init__(self, config):\n    super().__init__(config)\n{indent(kits, '    ')}"
     text = "class Demo(Engine):\n" + indent("\n\n".join((start, *methods)), "    ")
     stage = {STAGE: f"engine: Demo\nparallel:\n  mesh: {{shard: {shard}}}\n"} if shard is not None else None
-    return script(f"{above}\n\n\n{text}" if above else text, stage)
+    return _file(f"{above}\n\n\n{text}" if above else text, stage)
 
 
 def _method(name: str, body: str) -> str:
     return f"def {name}(self):\n{indent(body, '    ')}"
+
+
+def _file(code: str, files: Mapping[str, str] | None) -> Example:
+    words = set(re.findall(r"\w+", code))
+    imports = []
+    for module, names in _MODULES.items():
+        used = [name for name in names.split() if name in words]
+        if used:
+            imports.append(f"from {module} import {', '.join(used)}")
+        elif not names and module in words:
+            imports.append(f"import {module}")
+    head = "\n".join(imports) + "\n\n\n" if imports else ""
+    return Example(f"{head}{code}\n", files or {})

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from recipe_lint.lint.finding import Consequence, Finding
+from recipe_lint.lint.finding import Consequence, Finding, Severity
 
 
 def attach_consequences(findings: Sequence[Finding]) -> list[Finding]:
@@ -25,7 +25,13 @@ def attach_consequences(findings: Sequence[Finding]) -> list[Finding]:
     while rest:
         head = rest.pop(0)
         linked = [other for other in rest if _linked(head, other)]
-        rest = [other for other in rest if not _linked(head, other)]
+        # A mere convention that touches the group anywhere is no cause of its own.
+        linked += [
+            other
+            for other in rest
+            if other not in linked and other.severity is Severity.info and any(_linked(other, it) for it in linked)
+        ]
+        rest = [other for other in rest if other not in linked]
         consequences = sorted(
             (Consequence(o.code, o.name, o.severity, o.span, o.message) for o in linked),
             key=lambda c: (c.span, c.code),

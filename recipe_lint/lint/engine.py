@@ -21,7 +21,7 @@ from recipe_lint.read.imports import Project
 from recipe_lint.read.modules import Module
 from recipe_lint.read.segments import SegmentError
 from recipe_lint.read.source import Problem
-from recipe_lint.trace.events import Trace
+from recipe_lint.trace.events import GLOBAL_OBJECT, Trace
 from recipe_lint.trace.relevance import Relevance
 from recipe_lint.trace.roots import EngineRoot, FunctionRoot, Roots
 from recipe_lint.trace.tracer import trace_engine, trace_function, trace_module
@@ -225,4 +225,5 @@ def _is_set_up(trace: Trace) -> bool:
     steps: dict[int, set[str]] = {}
     for event in trace.events:
         steps.setdefault(event.object, set()).add(event.step)
-    return any(len(found) >= 2 for found in steps.values())
+    everywhere = steps.pop(GLOBAL_OBJECT, set())
+    return any(len(found | everywhere) >= 2 for found in steps.values())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import tokenize
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -86,7 +88,7 @@ class Segment:
         shift = self._first - (2 if self._indented else 1)
         line, column = found.start.line + shift, found.start.column + 1
         whole = found.end.line == found.start.line
-        end = found.end.column + 1 if whole else len(self.line(line).rstrip()) + 1
+        end = found.end.column + 1 if whole else _code_end(self.line(line)) + 1
         return Span(self.module.display, line, column, line, max(end, column))
 
     def last_line(self, node: cst.CSTNode) -> int:
@@ -101,3 +103,17 @@ class Segment:
     def code(self, node: cst.CSTNode) -> str:
         """The source text of ``node`` on one line."""
         return " ".join(self._tree.code_for_node(node).split())
+
+
+def _code_end(line: str) -> int:
+    """Where the code of a line ends, its comment left out; a line alone need not be whole, so errors end the search."""
+    end = len(line.rstrip())
+    if "#" not in line:
+        return end
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(line).readline):
+            if token.type == tokenize.COMMENT:
+                return len(line[: token.start[1]].rstrip())
+    except (tokenize.TokenError, SyntaxError):
+        pass
+    return end

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from recipe_lint.trace.machine import Machine
 
 _EMA = re.compile(r"(^|_)ema(_|$)|(^|_)momentum_(model|encoder)")
+# Classes of these kinds hold settings or text; an unresolved class of any other kind may be a module.
+_PLAIN_CLASSES = ("Config", "Tokenizer", "Processor", "Cache", "State", "Logger", "Args", "Arguments", "Kit", "Meter")
 _FLOAT32 = re.compile(r"torch\.(float32|float)$")
 _LOW = re.compile(r"torch\.(bfloat16|float16|half|float8\w*)$")
 
@@ -166,7 +168,7 @@ class Assignments:
         match value:
             case Alternatives(options=options):
                 found = {self.effect(name, option, receiver, site) for _, option in options}
-                return next((e for e in ("structural", "forward", "method") if e in found), "")
+                return next((e for e in ("structural", "unknown", "forward", "method") if e in found), "")
             case Function() | ClosureRef() | Method() | Partial() | External():
                 if isinstance(value, External) and ("." not in value.name or not value.name.split(".")[-1].islower()):
                     return ""
@@ -185,8 +187,11 @@ class Assignments:
         if info.origin == "load":
             return "structural"
         last = info.label.rsplit(".", 1)[-1]
-        is_module = info.label.startswith(("torch.nn.", "nn.")) or info.label == "module"
-        return "structural" if info.origin == "call" and is_module and last[:1].isupper() else ""
+        if info.origin != "call" or not last[:1].isupper():
+            return ""
+        if info.label.startswith(("torch.nn.", "nn.")):
+            return "structural"
+        return "" if last.endswith(_PLAIN_CLASSES) else "unknown"
 
     def _store_on_parameter(
         self, receiver: Parameter, name: str, value: Value, site: Site, state: State, frame: Frame

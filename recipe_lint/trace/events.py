@@ -13,6 +13,9 @@ from recipe_lint.lint.finding import Span
 from recipe_lint.read.segments import Segment
 from recipe_lint.trace.guards import Guard
 
+# The object of steps that change the process instead of one model.
+GLOBAL_OBJECT = -1
+
 Trait: TypeAlias = object
 Traits: TypeAlias = Mapping[str, object]
 

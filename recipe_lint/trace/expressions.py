@@ -311,11 +311,14 @@ class Expressions:
         frame: Frame,
     ) -> Value:
         items = []
-        for item in rounds:
+        outer = self.machine.rounds
+        for number, item in enumerate(rounds):
+            self.machine.rounds = (*outer, number)
             inner = state.fork(state.guard)
             self.machine.assignments.assign(node.for_in.target, item, Site(frame.segment, node.for_in), inner, frame)
             items.append((ALWAYS, self.value(node.elt, inner, frame)))
             state.heap, state.guard = inner.heap, inner.guard
+        self.machine.rounds = outer
         return self.new_list(Sequence(tuple(items)), state)
 
     def _rounds(self, node: cst.CompFor, state: State, frame: Frame) -> tuple[bool, list[Value] | None]:

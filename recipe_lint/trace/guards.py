@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 MAX_CUBES = 12
 
@@ -204,8 +204,8 @@ def _merge(cubes: set[Cube]) -> set[Cube]:
     while changed and len(cubes) > 1:
         changed = False
         cubes = {c for c in cubes if not any(other < c for other in cubes)}
-        for cube in sorted(cubes, key=len):
-            for literal in cube:
+        for cube in sorted(cubes, key=_order):
+            for literal in sorted(cube, key=_literal_order):
                 flipped = (cube - {literal}) | {(literal[0], not literal[1])}
                 if flipped in cubes:
                     cubes = (cubes - {cube, flipped}) | {cube - {literal}}
@@ -214,6 +214,17 @@ def _merge(cubes: set[Cube]) -> set[Cube]:
             if changed:
                 break
     return cubes
+
+
+@lru_cache(maxsize=8192)
+def _order(cube: Cube) -> tuple[int, list[tuple[str, str, str, bool]]]:
+    """A fixed order of cubes, so that a result never depends on how sets happen to be laid out."""
+    return len(cube), sorted(_literal_order(item) for item in cube)
+
+
+def _literal_order(item: Literal) -> tuple[str, str, str, bool]:
+    atom, positive = item
+    return atom.subject, atom.op, repr(atom.operand), positive
 
 
 ALWAYS = Guard(frozenset({frozenset()}))

@@ -95,4 +95,4 @@ class Life:
         if name in ("__init__", "prepare_model", "prepare_optimizer", self.machine.protocol.library.life):
             return True
         definition = method.definition
-        return bool(self.machine.relevance.of(definition.module, definition.node, method.owner) - {"kit"})
+        return bool(self.machine.relevance.of(definition.module, definition.node, self.cls) - {"kit"})

@@ -78,7 +78,9 @@ class Loops:
         rounds = self.rounds(iterated, state)
         loop = Loop(node, iterated)
         frame.loops.append(loop)
-        for guard, item in rounds:
+        outer = self.machine.rounds
+        for number, (guard, item) in enumerate(rounds):
+            self.machine.rounds = (*outer, number)
             before = state.fork(state.guard)
             inside = state.fork(state.guard & guard)
             if inside.dead:
@@ -94,6 +96,7 @@ class Loops:
             state.become(self.machine.join(outcomes))
             if state.dead:
                 break
+        self.machine.rounds = outer
         frame.loops.pop()
         if node.orelse is not None and not state.dead:
             self.machine.statements.block(node.orelse.body, state, frame)

@@ -33,7 +33,6 @@ from recipe_lint.trace.steps import Steps
 from recipe_lint.trace.values import ClassRef, Obj, Parameters, Value
 
 MAX_WORK = 400_000
-GLOBAL_OBJECT = -1
 
 
 @dataclass
@@ -65,7 +64,9 @@ class Machine:
         self.stack: list[object] = []
         self.hook = ""
         self.work = 0
+        self._numbers = 0
         self.element_depth = 0
+        self.rounds: tuple[int, ...] = ()
         self.name_tests: list[str] = []
         self.patch_sink: list[tuple[tuple[str, ...], str]] | None = None
         self.life: Life | None = None
@@ -96,6 +97,11 @@ class Machine:
     def unknown(self, label: str = "?") -> Obj:
         """A new object of which nothing is known."""
         return self.new("unknown", label)
+
+    def next_number(self) -> int:
+        """A number that no other test of this trace has."""
+        self._numbers += 1
+        return self._numbers
 
     def remembered(self, key: str, origin: str, label: str) -> Obj:
         """The object of a pure-looking call: the same text with the same arguments is the same value."""

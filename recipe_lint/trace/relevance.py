@@ -6,6 +6,8 @@ A function is opened by the tracer only when it can take a protocol step, or is 
 from __future__ import annotations
 
 import ast
+import re
+from typing import NamedTuple
 
 from recipe_lint.protocol.model import Protocol
 from recipe_lint.read.imports import Definition, Project
@@ -13,7 +15,18 @@ from recipe_lint.read.modules import FunctionNode, Module
 from recipe_lint.read.segments import Segment
 from recipe_lint.trace.values import ClassRef
 
+MAX_DEPTH = 400
+
 _STATE_WORDS = {"requires_grad": "freeze", "requires_grad_": "freeze"}
+
+
+_Owner = tuple[Module, ast.ClassDef]
+_Callee = tuple[Module, ast.AST, _Owner | None]
+
+
+class _Words(NamedTuple):
+    names: frozenset[str]
+    dotted: frozenset[str]
 
 
 class Relevance:
@@ -23,10 +36,13 @@ class Relevance:
         """``project`` resolves callees, ``protocol`` gives the words."""
         self.project = project
         self.words = _words(protocol)
-        self._found: dict[int, frozenset[str]] = {}
+        self.patterns = _patterns(protocol)
+        self._plain: set[str] = set()
+        self._found: dict[tuple[int, int], frozenset[str]] = {}
+        self._scanned: dict[int, _Words] = {}
         self._segments: dict[int, Segment] = {}
         self._names: dict[int, frozenset[str]] = {}
-        self._called: dict[int, list[tuple[Module, ast.AST, ast.ClassDef | None]]] = {}
+        self._called: dict[tuple[int, int], list[_Callee]] = {}
 
     def segment(self, module: Module, node: FunctionNode | None, qualname: str) -> Segment:
         """The segment of a definition, shared by all traces of the run."""
@@ -37,19 +53,16 @@ class Relevance:
 
     def of(self, module: Module, node: ast.AST, owner: ClassRef | None = None) -> frozenset[str]:
         """The protocol steps whose words stand in a function or in what it calls."""
-        return self._closure(module, node, owner.node if owner is not None else None, frozenset())
+        return self._closure(module, node, (owner.module, owner.node) if owner is not None else None, frozenset())
 
     def of_class(self, module: Module, node: ast.ClassDef) -> frozenset[str]:
         """The same for constructing a class."""
-        found: frozenset[str] = frozenset()
-        for item in node.body:
-            if isinstance(item, ast.FunctionDef) and item.name == "__init__":
-                found |= self._closure(module, item, node, frozenset())
-        return found
+        method = self._method((module, node), "__init__", frozenset())
+        return self._closure(*method, (module, node), frozenset()) if method is not None else frozenset()
 
     def of_function(self, module: Module, node: FunctionNode, owner: ast.ClassDef | None) -> frozenset[str]:
         """The same for a function or method by its syntax nodes."""
-        return self._closure(module, node, owner, frozenset())
+        return self._closure(module, node, (module, owner) if owner is not None else None, frozenset())
 
     def of_body(self, module: Module) -> frozenset[str]:
         """The same for the statements at the top level of a module, definitions and imports left out."""
@@ -65,7 +78,7 @@ class Relevance:
     def reached(self, module: Module, node: ast.AST, owner: ast.ClassDef | None) -> frozenset[int]:
         """Identities of all function nodes that a node calls, directly or not, itself left out."""
         found: set[int] = set()
-        pending = list(self._callees(module, node, owner))
+        pending = list(self._callees(module, node, (module, owner) if owner is not None else None))
         while pending:
             callee_module, callee, cls = pending.pop()
             if id(callee) in found or callee is node:
@@ -74,21 +87,31 @@ class Relevance:
             pending += self._callees(callee_module, callee, cls)
         return frozenset(found)
 
+    def step_of(self, name: str) -> str | None:
+        """The step that a bare name may stand for."""
+        if name not in self.words and name not in self._plain:
+            step = next((step for pattern, step in self.patterns if pattern.fullmatch(name)), None)
+            if step is None:
+                self._plain.add(name)
+            else:
+                self.words[name] = step
+        return self.words.get(name)
+
     def own(self, node: ast.AST) -> frozenset[str]:
         """The steps whose words stand in the node itself."""
-        found = set()
-        for item in ast.walk(node):
-            name = _name(item)
-            if name is not None and name in self.words:
-                found.add(self.words[name])
-        return frozenset(found)
+        steps = (self.step_of(name) for name in self._scan(node).names)
+        return frozenset(step for step in steps if step is not None)
 
-    def _closure(
-        self, module: Module, node: ast.AST, owner: ast.ClassDef | None, seen: frozenset[int]
-    ) -> frozenset[str]:
-        if id(node) in self._found:
-            return self._found[id(node)]
-        if id(node) in seen or len(seen) > 400:
+    def _scan(self, node: ast.AST) -> _Words:
+        if id(node) not in self._scanned:
+            self._scanned[id(node)] = _scan(node)
+        return self._scanned[id(node)]
+
+    def _closure(self, module: Module, node: ast.AST, owner: _Owner | None, seen: frozenset[int]) -> frozenset[str]:
+        key = (id(node), id(owner[1]) if owner is not None else 0)
+        if key in self._found:
+            return self._found[key]
+        if id(node) in seen or len(seen) > MAX_DEPTH:
             return frozenset()
         seen |= {id(node)}
         found = set(self.own(node))
@@ -96,44 +119,60 @@ class Relevance:
             found |= self._closure(callee_module, callee, cls, seen)
         result = frozenset(found)
         if len(seen) == 1:
-            self._found[id(node)] = result
+            self._found[key] = result
         return result
 
-    def _callees(
-        self, module: Module, node: ast.AST, owner: ast.ClassDef | None
-    ) -> list[tuple[Module, ast.AST, ast.ClassDef | None]]:
-        key = id(node)
+    def _callees(self, module: Module, node: ast.AST, owner: _Owner | None) -> list[_Callee]:
+        key = (id(node), id(owner[1]) if owner is not None else 0)
         if key not in self._called:
             self._called[key] = self._find_callees(module, node, owner)
         return self._called[key]
 
-    def _find_callees(
-        self, module: Module, node: ast.AST, owner: ast.ClassDef | None
-    ) -> list[tuple[Module, ast.AST, ast.ClassDef | None]]:
-        found: dict[int, tuple[Module, ast.AST, ast.ClassDef | None]] = {}
+    def _find_callees(self, module: Module, node: ast.AST, owner: _Owner | None) -> list[_Callee]:
+        found: dict[int, _Callee] = {}
         if id(module) not in self._names:
             self._names[id(module)] = _bound(module)
         bound = self._names[id(module)]
-        for item in ast.walk(node):
-            dotted = _dotted(item)
-            if dotted is None:
+        for dotted in self._scan(node).dotted:
+            head, _, rest = dotted.partition(".")
+            if head in ("self", "super()") and owner is not None:
+                method = self._method(owner, rest.split(".")[0], frozenset())
+                if method is not None:
+                    found[id(method[1])] = (*method, owner)
                 continue
-            if dotted.startswith(("self.", "super().")) and owner is not None:
-                name = dotted.split(".")[1]
-                for method in owner.body:
-                    if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and method.name == name:
-                        found[id(method)] = (module, method, owner)
-                continue
-            target = self.project.resolve(module, dotted) if dotted.split(".")[0] in bound else None
+            target = self.project.resolve(module, dotted) if head in bound else None
             if isinstance(target, Definition) and not _library(target):
-                inner = target.node
-                if isinstance(inner, ast.ClassDef):
-                    for method in inner.body:
-                        if isinstance(method, ast.FunctionDef) and method.name == "__init__":
-                            found[id(method)] = (target.module, method, inner)
-                elif isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
-                    found[id(inner)] = (target.module, inner, None)
+                callee = self._opened(target)
+                if callee is not None:
+                    found[id(callee[1])] = callee
         return list(found.values())
+
+    def _opened(self, target: Definition) -> _Callee | None:
+        """The function that calling a definition runs."""
+        if isinstance(target.node, ast.ClassDef):
+            owner = (target.module, target.node)
+            method = self._method(owner, "__init__", frozenset())
+            return None if method is None else (*method, owner)
+        if isinstance(target.node, ast.FunctionDef | ast.AsyncFunctionDef):
+            return target.module, target.node, None
+        return None
+
+    def _method(self, owner: _Owner, name: str, seen: frozenset[int]) -> tuple[Module, ast.AST] | None:
+        """A method by name, in the class or its bases."""
+        module, cls = owner
+        if id(cls) in seen:
+            return None
+        for item in cls.body:
+            if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) and item.name == name:
+                return module, item
+        for base in cls.bases:
+            if isinstance(base, ast.Name | ast.Attribute):
+                target = self.project.resolve(module, ast.unparse(base))
+                if isinstance(target, Definition) and isinstance(target.node, ast.ClassDef) and not _library(target):
+                    found = self._method((target.module, target.node), name, seen | {id(cls)})
+                    if found is not None:
+                        return found
+        return None
 
 
 def _bound(module: Module) -> frozenset[str]:
@@ -144,27 +183,39 @@ def _library(target: Definition) -> bool:
     return "mvp_engine" in target.module.path.parts and "recipes" not in target.module.path.parts
 
 
-def _name(item: ast.AST) -> str | None:
-    if isinstance(item, ast.Attribute):
-        return item.attr
-    if isinstance(item, ast.Name):
-        return item.id
-    return item.name.rsplit(".", 1)[-1] if isinstance(item, ast.alias) else None
+def _scan(node: ast.AST) -> _Words:
+    """All names and dotted references in a node, each chain of attributes taken once."""
+    names: set[str] = set()
+    dotted: set[str] = set()
+    pending: list[ast.AST] = [node]
+    while pending:
+        item = pending.pop()
+        parts: list[str] = []
+        while isinstance(item, ast.Attribute):
+            parts.append(item.attr)
+            item = item.value
+        names.update(parts)
+        if isinstance(item, ast.Name):
+            names.add(item.id)
+            dotted.add(".".join([item.id, *reversed(parts)]))
+        elif parts and isinstance(item, ast.Call) and isinstance(item.func, ast.Name) and item.func.id == "super":
+            dotted.add(".".join(["super()", *reversed(parts)]))
+        elif isinstance(item, ast.alias):
+            names.add(item.name.rsplit(".", 1)[-1])
+        else:
+            pending.extend(ast.iter_child_nodes(item))
+    return _Words(frozenset(names), frozenset(dotted))
 
 
-def _dotted(item: ast.AST) -> str | None:
-    """The dotted name of a reference: a call's function, or a function passed by name."""
-    parts: list[str] = []
-    while isinstance(item, ast.Attribute):
-        parts.append(item.attr)
-        item = item.value
-    if isinstance(item, ast.Name):
-        parts.append(item.id)
-    elif isinstance(item, ast.Call) and isinstance(item.func, ast.Name) and item.func.id == "super":
-        parts.append("super()")
-    else:
-        return None
-    return ".".join(reversed(parts))
+def _patterns(protocol: Protocol) -> tuple[tuple[re.Pattern[str], str], ...]:
+    """Steps whose calls are named by a pattern: ``apply_liger_kernel_to_*``."""
+    found: list[tuple[re.Pattern[str], str]] = []
+    for name, step in protocol.steps.items():
+        for spec in step.calls:
+            last = spec.name.rsplit(".", 1)[-1]
+            if "*" in last and last != "*":
+                found.append((re.compile(r"\w*".join(re.escape(piece) for piece in last.split("*"))), name))
+    return tuple(found)
 
 
 def _words(protocol: Protocol) -> dict[str, str]:

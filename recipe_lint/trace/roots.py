@@ -50,6 +50,7 @@ class Roots:
     @cached_property
     def _pattern(self) -> re.Pattern[bytes]:
         words = sorted((re.escape(word.encode()) for word in self.relevance.words), key=len, reverse=True)
+        words += [pattern.pattern.encode() for pattern, _ in self.relevance.patterns]
         return re.compile(_ENGINE_WORDS + b"|" + rb"\b(?:" + b"|".join(words) + rb")\b")
 
     def candidates(self, paths: Iterable[Path]) -> list[Module]:

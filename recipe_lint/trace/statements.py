@@ -169,7 +169,7 @@ class Statements:
                 return ALWAYS
             case cst.MatchAs(pattern=inner) if inner is not None:
                 return self._pattern(inner, subject, state, frame)
-        return self.machine.conditions.opaque(f"match {code}", f"m{id(pattern)}")
+        return self.machine.conditions.opaque(f"match {code}", f"m{self.machine.next_number()}")
 
     def _bind_pattern(self, pattern: cst.MatchPattern, subject: Value, state: State) -> None:
         if isinstance(pattern, cst.MatchAs) and pattern.name is not None:
@@ -179,7 +179,8 @@ class Statements:
 
     def _try(self, node: cst.Try | cst.TryStar, state: State, frame: Frame) -> None:
         before = state.fork(state.guard)
-        raises = literal(Atom(f"r{id(node)}", "opaque", None, "an exception in the try block"))
+        number = self.machine.next_number()
+        raises = literal(Atom(f"r{number}", "opaque", None, "an exception in the try block"))
         returns = len(frame.returns)
         if node.handlers:
             state.guard &= ~raises
@@ -192,11 +193,11 @@ class Statements:
         outcomes = [state.fork(state.guard)]
         outcomes[0].exit = state.exit
         handlers: list[cst.ExceptHandler | cst.ExceptStarHandler] = list(node.handlers)
-        for number, handler in enumerate(handlers):
+        for place, handler in enumerate(handlers):
             entered = before.fork(before.guard & raises)
             if len(node.handlers) > 1:
                 kind = frame.segment.code(handler.type) if handler.type else "any exception"
-                entered.guard &= literal(Atom(f"h{id(node)}", "==", f"{number}:{kind}", "the exception"))
+                entered.guard &= literal(Atom(f"h{number}", "==", f"{place}:{kind}", "the exception"))
             if handler.name is not None and isinstance(handler.name.name, cst.Name):
                 entered.env[handler.name.name.value] = self.machine.new("plain", "exception")
             self.block(handler.body, entered, frame)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from recipe_lint.protocol.model import BACKENDS, CallSpec
-from recipe_lint.trace.events import Event, Site
+from recipe_lint.trace.events import GLOBAL_OBJECT, Event, Site
 from recipe_lint.trace.guards import Guard
 from recipe_lint.trace.known import READING_METHODS
 from recipe_lint.trace.state import State, alternatives
@@ -79,7 +79,7 @@ class Steps:
                 guard,
                 machine.hook,
                 may or unsure or guard.approximate,
-                {**(traits or {}), "on_view": view},
+                {**(traits or {}), "on_view": view, "rounds": machine.rounds},
             )
             machine.record.events.append(event)
 
@@ -221,9 +221,9 @@ class Steps:
         if model is not None and not isinstance(model, Const):
             machine.calls.unresolved(site, args, keywords, state, "it patches one instance")
             return machine.new("plain", "report")
-        if -1 not in machine.record.objects:
-            machine.record.objects[-1] = machine.info(machine.new("plain", "process"))
-        self.emit("kernel_patch", form, Obj(-1), site, state, call=site.code)
+        if GLOBAL_OBJECT not in machine.record.objects:
+            machine.record.objects[GLOBAL_OBJECT] = machine.info(machine.new("plain", "process"))
+        self.emit("kernel_patch", form, Obj(GLOBAL_OBJECT), site, state, call=site.code)
         return machine.new("plain", "report")
 
     # -- methods of a model

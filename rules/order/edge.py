@@ -102,7 +102,8 @@ class EdgeRule(Rule):
         if not found:
             return None, ()
         worst = max(severity for severity, _ in found)
-        return worst, tuple(name for _, name in found if name)
+        least = min(worst, Severity.warning)
+        return worst, tuple(name for severity, name in found if name and severity >= least)
 
     def _draft(
         self,
@@ -135,7 +136,7 @@ class EdgeRule(Rule):
             severity,
             site,
             message,
-            f"{label} happens here",
+            f"{label} here",
             edge.harm,
             help_text,
             guard,
@@ -162,7 +163,14 @@ def _merged(drafts: list[Draft]) -> Draft:
 
 def nested(early: Event, late: Event) -> bool:
     """Whether one event happens inside the call that makes the other: a single step in two parts."""
-    return late.site in early.places or early.site in late.places
+    return _leads_to(early, late) or _leads_to(late, early)
+
+
+def _leads_to(outer: Event, inner: Event) -> bool:
+    """Whether the call of ``outer`` is on the way to ``inner``, in the same rounds of the loops around it."""
+    rounds, below = outer.trait("rounds"), inner.trait("rounds")
+    same = isinstance(rounds, tuple) and isinstance(below, tuple) and below[: len(rounds)] == rounds
+    return same and inner.places[: len(outer.places)] == outer.places
 
 
 def diverge(early: Event, late: Event) -> tuple[Site, Site]:
@@ -176,7 +184,7 @@ def diverge(early: Event, late: Event) -> tuple[Site, Site]:
 
 def related_sites(site: Site, other: Site, event: Event, counter: Event, title: str) -> tuple[tuple[Site, str], ...]:
     """The other call first, then the ways from both calls down to what they do, then the calls that lead here."""
-    found: list[tuple[Site, str]] = [(other, f"{title} happens here")]
+    found: list[tuple[Site, str]] = [(other, f"{title} here")]
     for start, target in ((site, event), (other, counter)):
         places = target.places
         at = places.index(start)

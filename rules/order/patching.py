@@ -138,7 +138,7 @@ class PatchLost(Rule):
         patches.sort(key=lambda event: event.index)
         for late in patches:
             for early in patches:
-                if early.index >= late.index or early.object != late.object or nested(early, late):
+                if early.index >= late.index or early.object != late.object or _one_step(early, late):
                     continue
                 lost = _lost(early, late)
                 guard = early.guard & late.guard
@@ -167,6 +167,11 @@ class PatchLost(Rule):
                 break
 
 
+def _one_step(early: Event, late: Event) -> bool:
+    """Whether one patch happens inside the other; two patches of one list are two steps of one call."""
+    return early.site != late.site and nested(early, late)
+
+
 def _lost(early: Event, late: Event) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     """The patched path and the later replaced path above it, if there are such."""
     first, second = early.trait("paths"), late.trait("paths")
@@ -174,6 +179,7 @@ def _lost(early: Event, late: Event) -> tuple[tuple[str, ...], tuple[str, ...]] 
         return None
     for patched, _ in first:
         for replaced, effect in second:
-            if effect == "structural" and len(replaced) < len(patched) and patched[: len(replaced)] == replaced:
+            above = len(replaced) < len(patched) and patched[: len(replaced)] == replaced
+            if above and effect in ("structural", "unknown"):
                 return patched, replaced
     return None
