@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from inspect import cleandoc
-from textwrap import indent
+from textwrap import dedent, indent
 
 from recipe_lint.lint.rule import Example
 
@@ -38,7 +37,7 @@ _OPTIMIZER = "return self.optim_kit.build_optimizer(self.model, lr=self.config.o
 
 def script(code: str, files: Mapping[str, str] | None = None) -> Example:
     """A file of functions and classes; the imports that it needs are put above it."""
-    return _file(cleandoc(code), files)
+    return _file(dedent(code).strip(), files)
 
 
 def engine(
@@ -49,9 +48,9 @@ def engine(
     ``above`` stands before the class, ``hooks`` are more methods, ``optimizer`` is the body of ``prepare_optimizer``.
     ``shard`` adds a stage with that mesh: 1 is DDP, more is FSDP2.
     """
-    body, above, hooks = cleandoc(body), cleandoc(above), cleandoc(hooks)
+    body, above, hooks = dedent(body).strip(), dedent(above).strip(), dedent(hooks).strip()
     model = f"model = self.model_kit.build_model(self.config.model.path)\n{body}\nreturn model"
-    methods = [_method("prepare_model", model), _method("prepare_optimizer", cleandoc(optimizer))]
+    methods = [_method("prepare_model", model), _method("prepare_optimizer", dedent(optimizer).strip())]
     if hooks:
         methods.append(hooks)
     kits = "\n".join(f"self.{name} = {made}" for name, made in _KITS.items() if f"self.{name}." in "".join(methods))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 _STEP_WORDS = {
-    "parallelize": r"parallel\w*|wrap\w*|ddp|fsdp\d?|shard\w*|distribut\w*|accelerat\w*",
+    "parallelize": r"parallel\w*|wrap\w*|ddp|fsdp\d?|\w*shard\w*|distribut\w*|accelerat\w*",
     "compile": r"compil\w*|dynamo|graph\w*|inductor",
     "freeze": r"fr[eo]ez\w*|frozen|trainab\w*|requires_grad",
     "optimizer": r"optimi[sz]er\w*|adam\w*",

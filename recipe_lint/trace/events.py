@@ -142,4 +142,18 @@ class Trace:
             for atom, positive in guard.common
             if (atom, positive) not in self.assumed and not (atom.op == "opaque" and not positive)
         }
+        shown |= _one_of(guard)
         return tuple(sorted(shown))
+
+
+def _one_of(guard: Guard) -> set[str]:
+    """Where the cubes differ only in the value of one subject: ``model.mode in ('train', 'tune')``."""
+    rests = [cube - guard.common for cube in guard.cubes]
+    if len(rests) < 2 or any(len(rest) != 1 for rest in rests):
+        return set()
+    tests = [next(iter(rest)) for rest in rests]
+    first = tests[0][0]
+    if any(not sign or atom.op != "==" or atom.subject != first.subject for atom, sign in tests):
+        return set()
+    values = sorted(repr(atom.operand) for atom, _ in tests)
+    return {f"{first.label or first.subject} in ({', '.join(values)})"}

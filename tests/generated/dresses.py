@@ -77,6 +77,11 @@ def keep_optimizer(model, engine):
     return model
 """
 
+_IN_HELPERS = {
+    "    for parameter in model.parameters():": "upcast",
+    "    engine.optimizer_ = engine.optim_kit.build_optimizer(model, lr=1e-4)": "optimizer",
+}
+
 _INIT = """\
 def __init__(self, config):
     super().__init__(config)
@@ -403,7 +408,12 @@ def partials_in_a_loop(steps: Sequence[Step]) -> Recipe:
     names = " ".join(step.name for step in steps)
     parts = [(f"    {as_function(step)},", "") for step in steps]
     loop: list[Line] = [("for step in steps:", ""), ("    model = step(model)", names)]
-    return one_file([("steps = (", ""), *parts, (")", ""), *loop])
+    recipe = one_file([("steps = (", ""), *parts, (")", ""), *loop])
+    if all(step.result != "model" for step in steps):
+        # Only functions of the recipe are called here: the calls part inside of them.
+        lines = [(text, "") for text, _ in recipe.files["engine/engine.py"]]
+        recipe.files["engine/engine.py"] = [(text, _IN_HELPERS.get(text, "")) for text, _ in lines]
+    return recipe
 
 
 def methods_in_a_loop(steps: Sequence[Step]) -> Recipe:
