@@ -4,53 +4,23 @@ from __future__ import annotations
 
 from recipe_lint.lint.rule import Rule
 
-from .build import (
-    ModelBuiltInStep,
-    ModelBuiltTwice,
-    ModelReadBeforeBuilt,
-    PreparedResultDiscarded,
-    ReturnsUnpreparedModel,
-)
-from .order.building import (
-    AdapterAfterCompile,
-    AdapterAfterOptimizer,
-    AdapterAfterParallelize,
-    EmaCopyBeforeWrap,
-    KernelPatchAfterBuild,
-    OptimizerBeforeParallelize,
-    TensorParallelAfterFsdp,
-)
-from .order.checkpointing import (
-    CheckpointingAfterCompile,
-    CheckpointingAfterOptimizer,
-    CheckpointingAfterParallelize,
-)
+from .build import ModelBuiltInStep, ModelBuiltTwice
+from .order.adapting import AdapterAfterCompile, AdapterAfterOptimizer, AdapterAfterParallelize
+from .order.building import KernelPatchAfterBuild, OptimizerBeforeParallelize
+from .order.checkpointing import CheckpointingAfterCompile, CheckpointingAfterOptimizer, CheckpointingAfterParallelize
 from .order.compiling import CompileAfterOptimizer, CompileAfterParallelize
-from .order.freezing import (
-    FreezeAfterAdapter,
-    FreezeAfterCheckpointing,
-    FreezeAfterCompile,
-    FreezeAfterOptimizer,
-    FreezeAfterParallelize,
-)
-from .order.patching import (
-    PatchAfterCheckpointing,
-    PatchAfterCompile,
-    PatchAfterFreeze,
-    PatchAfterOptimizer,
-    PatchAfterParallelize,
-    PatchAfterTokenLoss,
-    PatchAfterUpcast,
-    PatchLost,
-)
-from .order.upcasting import (
-    UpcastAfterCheckpointing,
-    UpcastAfterCompile,
-    UpcastAfterOptimizer,
-    UpcastAfterParallelize,
-    UpcastBeforeFreeze,
-)
+from .order.freezing import FreezeAfterCompile, FreezeAfterOptimizer, FreezeAfterParallelize
+from .order.freezing_names import FreezeAfterAdapter, FreezeAfterCheckpointing
+from .order.patch_lost import PatchLost
+from .order.patching import PatchAfterCheckpointing, PatchAfterCompile, PatchAfterFreeze
+from .order.patching_convention import PatchAfterTokenLoss, PatchAfterUpcast
+from .order.patching_late import PatchAfterOptimizer, PatchAfterParallelize
+from .order.upcasting import UpcastAfterOptimizer, UpcastAfterParallelize, UpcastBeforeFreeze
+from .order.upcasting_convention import UpcastAfterCheckpointing, UpcastAfterCompile
+from .order.wrapping import EmaCopyBeforeWrap, TensorParallelAfterFsdp
 from .own import SuppressionWithoutReason, SyntaxFault, UnknownCode, UnreadableFile, UnusedSuppression
+from .reading import ModelReadBeforeBuilt
+from .results import PreparedResultDiscarded, ReturnsUnpreparedModel
 
 
 def rules() -> tuple[type[Rule], ...]:

@@ -79,6 +79,7 @@ class Assignments:
                 # `model = f(model)` with an unresolved f: taken as the same model, or every later step is lost.
                 value = Obj(origin.parent, (), value.view, False)
             self._see_copy(name, value, site, state)
+            self.machine.name_object(value, name)
             self.machine.note("bind", value.id, site, state, name=name, previous=_objects(previous))
         state.env[name] = value
 

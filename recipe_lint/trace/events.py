@@ -98,12 +98,16 @@ class Note:
 
 @dataclass(frozen=True)
 class ObjectInfo:
-    """What an object is. ``origin``: config, self, load, instance, copy, call, parameter, unknown."""
+    """What an object is, and the first ``name`` it was bound to.
+
+    ``origin``: config, self, load, instance, copy, call, optimizer, parameter, plain, unknown.
+    """
 
     id: int
     origin: str
     label: str
     parent: int | None = None
+    name: str = ""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
@@ -93,6 +93,12 @@ class Machine:
         number = len(self.record.objects)
         self.record.objects[number] = ObjectInfo(number, origin, label, parent)
         return Obj(number)
+
+    def name_object(self, obj: Obj, name: str) -> None:
+        """Remember the first name an object is bound to, for what people read."""
+        info = self.record.objects[obj.id]
+        if not info.name:
+            self.record.objects[obj.id] = replace(info, name=name)
 
     def unknown(self, label: str = "?") -> Obj:
         """A new object of which nothing is known."""

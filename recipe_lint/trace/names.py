@@ -173,7 +173,7 @@ class Names:
         parts = [*prefix, *obj.path]
         if info.origin == "config" and parts:
             return ".".join(parts)
-        return ".".join(["self" if info.origin == "self" else info.label, *obj.path])
+        return ".".join(["self" if info.origin == "self" else info.name or info.label, *obj.path])
 
     def origin(self, obj: Obj) -> tuple[int, tuple[str, ...]]:
         """The configuration root and path that an object is a copy of; itself where it is no copy."""

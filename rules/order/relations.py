@@ -28,15 +28,21 @@ def in_training_step(event: Event, subject: Subject) -> bool:
 
 
 def alternates(event: Event, subject: Subject) -> bool:
-    """Whether a training step switches gradients of the object off and on again."""
-    if not in_training_step(event, subject):
-        return False
-    kinds = {
-        other.trait("kind")
-        for other in subject.trace.of("freeze")
-        if other.object == event.object and in_training_step(other, subject)
-    }
-    return {"freeze", "unfreeze"} <= kinds
+    """Whether gradients of the same part are switched off and on again, as adversarial training does.
+
+    The other switch stands in the training step too, or in the same function: after a freeze, before an unfreeze.
+    """
+    for other in subject.trace.of("freeze"):
+        if other.object != event.object or not overlaps(other.path, event.path):
+            continue
+        if {event.trait("kind"), other.trait("kind")} != {"freeze", "unfreeze"}:
+            continue
+        if in_training_step(event, subject) and in_training_step(other, subject):
+            return True
+        in_order = (other.index > event.index) == (event.trait("kind") == "freeze")
+        if in_order and other.site.segment is event.site.segment:
+            return True
+    return False
 
 
 def is_harmless_patch(event: Event) -> bool:

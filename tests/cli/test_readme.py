@@ -20,7 +20,7 @@ def test_the_shown_output_is_the_real_one() -> None:
     [session] = blocks("console")
     command, _, output = session.partition("\n")
     assert command.startswith("$ recipe-lint ")
-    assert recipe_lint(*command.split()[2:], cwd=ROOT).out == output
+    assert recipe_lint(*command.split()[2:], cwd=ROOT).out == output, "paste the new output into README.md"
 
 
 def test_the_shown_configuration_is_valid(tmp_path: Path) -> None:
@@ -39,7 +39,8 @@ def test_the_shown_configuration_is_valid(tmp_path: Path) -> None:
 def test_named_rules_and_commands_exist(tmp_path: Path) -> None:
     codes = load_pack().codes
     assert set(re.findall(r"\bRL\d{3}\b", README)) <= set(codes)
-    pairs = re.findall(r"\b(RL\d{3}) ([a-z]+(?:-[a-z]+)+)", README)
+    prose = README.replace(blocks("console")[0], "")  # a frame may cut a long line in the middle of a name
+    pairs = re.findall(r"\b(RL\d{3}) ([a-z]+(?:-[a-z]+)+)", prose)
     assert pairs
     assert all(codes[code] == name for code, name in pairs)
     for command in set(re.findall(r"`recipe-lint ([a-z]+)", README)):

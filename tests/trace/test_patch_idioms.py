@@ -111,8 +111,8 @@ def test_a_list_built_in_exclusive_branches(write: Write) -> None:
     """
     recipe = write(patched(body))
     trace = recipe.trace()
-    assert traits(trace, "patch", "effect") == ["structural", "forward", "method"]
-    assert when(trace)[1:4] == [("patch", ("model.swap",)), ("patch", ("not model.swap",)), ("patch", ())]
+    assert traits(trace, "patch", "effect") == ["structural", "method", "forward", "method"]
+    assert [gate for _, gate in when(trace)[1:5]] == [("model.swap",)] * 2 + [("not model.swap",)] * 2
     assert recipe.found == []
 
 
@@ -198,6 +198,43 @@ def test_patches_called_one_by_one_in_a_builder(write: Write) -> None:
         "patch recipe model.model.visual.patch_embed",
         "optimizer kit model",
     ]
+    assert recipe.found == []
+
+
+def test_a_tower_that_was_swapped_in_is_a_part_of_the_model(write: Write) -> None:
+    body = """
+    model = self.model_kit.build_model("path")
+    swap_tower(model)
+    wrapped = parallelize_model(model)
+    for parameter in model.model.visual.parameters():
+        parameter.requires_grad = False  #! RL103
+    return wrapped
+    """
+    recipe = write(patched(body))
+    assert recipe.steps() == [
+        "load kit model",
+        "patch recipe model.model",
+        "parallelize kit model",
+        "freeze direct model.model.visual",
+        "optimizer kit model",
+    ]
+    assert recipe.found == recipe.marks
+
+
+def test_a_swapped_tower_s_forward_is_not_the_model_s(write: Write) -> None:
+    body = """
+    model = self.model_kit.build_model("path")
+    swap_tower(model)
+    model = self.token_loss_kit.apply_chunked_token_loss_patch(model)
+    model = self.model_kit.apply_model_patches(model, [fast_tower])
+    return model
+    """
+    fast = "\ndef fast_tower(model):\n    model.model.visual.forward = fast_forward\n    return model\n"
+    files = patched(body)
+    files["engine.py"] = files["engine.py"].replace(HEAD, HEAD + ", fast_tower")
+    files["patches.py"] = PATCHES + fast
+    recipe = write(files)
+    assert traits(recipe.trace(), "patch", "paths")[1] == ((("model", "visual", "forward"), "forward"),)
     assert recipe.found == []
 
 
