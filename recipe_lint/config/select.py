@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from recipe_lint.config.paths import compile_globs
 from recipe_lint.config.settings import Settings
-from recipe_lint.lint.finding import Severity
+from recipe_lint.config.severity import Severity
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

@@ -3,36 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Literal
+
+from recipe_lint.config.severity import Severity
+from recipe_lint.read.span import Span
 
 Certainty = Literal["certain", "may"]
 
-
-class Severity(IntEnum):
-    """How bad a finding is; the order of the members is the order of badness.
-
-    ``error``: wrong result, crash or silent no-op. ``warning``: cost, or the kit's contract broken.
-    ``info``: convention.
-    """
-
-    info = 1
-    warning = 2
-    error = 3
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
-    """A place in a file: 1-based lines and 1-based columns in code points, the end exclusive.
-
-    ``path`` is relative to the working directory where it lies below it, with ``/`` on every system.
-    """
-
-    path: str
-    line: int
-    column: int
-    end_line: int
-    end_column: int
+__all__ = ["Certainty", "Consequence", "Edit", "Finding", "Fix", "Related", "Severity", "Span"]
 
 
 @dataclass(frozen=True, slots=True)

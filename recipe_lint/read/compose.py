@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from recipe_lint.lint.finding import Span
 from recipe_lint.read.imports import Project
 from recipe_lint.read.source import Problem
+from recipe_lint.read.span import Span
 from recipe_lint.read.yaml_tree import YamlDocument, YamlMapping, YamlNode, YamlScalar, YamlSequence, load_yaml
 
 MAX_INCLUDES = 256

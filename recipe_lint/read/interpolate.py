@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from recipe_lint.lint.finding import Span
 from recipe_lint.read.compose import Entry
 from recipe_lint.read.flags import UNKNOWN
 from recipe_lint.read.source import Problem
+from recipe_lint.read.span import Span
 
 MAX_CHAIN = 64
 MAX_TEXT = 10_000

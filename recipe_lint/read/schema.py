@@ -6,11 +6,11 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from recipe_lint.lint.finding import Span
 from recipe_lint.read.config_class import Built, ClassReader, ConfigClass, FieldDecl, Shape, parse_annotation
 from recipe_lint.read.flags import MISSING, SECTION, UNKNOWN
 from recipe_lint.read.imports import Definition, Project
 from recipe_lint.read.modules import Module
+from recipe_lint.read.span import Span
 
 MAX_FIELDS = 5_000
 MAX_DEPTH = 12

@@ -11,8 +11,8 @@ from functools import cached_property
 import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
-from recipe_lint.lint.finding import Span
 from recipe_lint.read.modules import FunctionNode, Module
+from recipe_lint.read.span import Span
 
 
 class SegmentError(Exception):

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from recipe_lint.lint.finding import Span
 from recipe_lint.read.compose import Composer, Composition, has_defaults
 from recipe_lint.read.flags import MISSING, SECTION, UNKNOWN
 from recipe_lint.read.imports import Project
 from recipe_lint.read.interpolate import Resolved, resolve
 from recipe_lint.read.schema import Schema, SchemaField
 from recipe_lint.read.source import Problem
+from recipe_lint.read.span import Span
 
 Backend = Literal["ddp", "fsdp1", "fsdp2", "tp", "unknown"]
 

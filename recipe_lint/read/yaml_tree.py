@@ -13,9 +13,9 @@ from typing import Any
 
 import yaml
 
-from recipe_lint.lint.finding import Span
 from recipe_lint.read.flags import UNKNOWN
 from recipe_lint.read.source import Problem, read_bytes
+from recipe_lint.read.span import Span
 
 MAX_DEPTH = 100
 MAX_REPEATED = 100_000

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 import libcst as cst
 
-from recipe_lint.lint.finding import Span
 from recipe_lint.read.segments import Segment
+from recipe_lint.read.span import Span
 from recipe_lint.trace.guards import Guard
 
 # The object of steps that change the process instead of one model.
