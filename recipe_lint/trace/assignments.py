@@ -73,7 +73,8 @@ class Assignments:
 
     def _bind(self, name: str, value: Value, site: Site, state: State) -> None:
         if isinstance(value, Obj) and not value.path:
-            previous = state.env.get(name)
+            # The next round of a loop takes the place of nothing.
+            previous = None if isinstance(site.node, cst.For) else state.env.get(name)
             origin = self.machine.info(value)
             if origin.origin == "call" and origin.parent is not None and _same_root(previous, origin.parent):
                 # `model = f(model)` with an unresolved f: taken as the same model, or every later step is lost.
@@ -141,7 +142,8 @@ class Assignments:
             else:
                 self._store_on_parameter(Parameter(receiver), name, value, site, state, frame)
             return
-        if self.machine.is_model_like(receiver) and "config" not in receiver.path:
+        built = site.function.endswith(".__init__") and receiver == frame.receiver
+        if self.machine.is_model_like(receiver) and "config" not in receiver.path and not built:
             effect = self.effect(name, value, receiver, site)
             if effect:
                 self.patched(receiver, name, effect, site, state)

@@ -101,7 +101,9 @@ class Calls:
     def _bound(self, option: Value, name: str, state: State, site: Site, written: Value) -> Value:
         if isinstance(option, Obj):
             held = self.machine.names.held(option, name, state)
-            if held is not None and not isinstance(held, Obj):
+            # A step stays a step where the recipe puts its own version on the instance.
+            own_step = self.machine.is_model_like(option) and self.machine.protocol.method_step(name) is not None
+            if held is not None and not isinstance(held, Obj) and not own_step:
                 return held
             if option.id in self.machine.record.classes and not option.path:
                 found = self.machine.classes.lookup(option, name)
@@ -194,18 +196,19 @@ class Calls:
         if target.receiver is not None and isinstance(target.receiver, Obj):
             return True
         handed = (*args, *keywords.values())
-        return any(self._carries_model(value) or isinstance(value, Function | ClosureRef) for value in handed)
+        return any(self.carries_model(value) or isinstance(value, Function | ClosureRef) for value in handed)
 
-    def _carries_model(self, value: Value) -> bool:
+    def carries_model(self, value: Value) -> bool:
+        """Whether a value is, or holds, something that may be a model."""
         match value:
             case Obj():
                 return self.machine.info(value).origin in ("load", "instance", "copy", "call", "self", "unknown")
             case Parameters() | Parameter() | Modules() | Kit() | ListRef():
                 return True
             case Alternatives(options=options):
-                return any(self._carries_model(option) for _, option in options)
+                return any(self.carries_model(option) for _, option in options)
             case Sequence(items=items):
-                return any(self._carries_model(item) for _, item in items)
+                return any(self.carries_model(item) for _, item in items)
         return False
 
     def _plain_result(self, key: str, args: list[Value], keywords: Mapping[str, Value], site: Site) -> Value:
@@ -245,7 +248,7 @@ class Calls:
         if dotted.split(".", maxsplit=1)[0] in IGNORED_ROOTS or last in READING_FUNCTIONS:
             self.note_models(site, args, keywords, state, resolved=True)
             return self._plain_result(dotted, args, keywords, site)
-        if not any(self._carries_model(value) for value in (*args, *keywords.values())):
+        if not any(self.carries_model(value) for value in (*args, *keywords.values())):
             return self._labelled(dotted, args, keywords, site)
         return self.unresolved(site, args, keywords, state, f"{dotted} is outside the project")
 

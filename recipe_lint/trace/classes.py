@@ -168,7 +168,8 @@ class Classes:
         instance = machine.new("kit" if kit else "instance", kit or cls.name)
         machine.record.classes[instance.id] = cls
         init = self.method(cls, "__init__", instance)
-        if init is not None and machine.relevance.of_class(cls.module, cls.node):
+        handed = any(machine.calls.carries_model(value) for value in (*args, *keywords.values()))
+        if init is not None and (handed or machine.relevance.of_class(cls.module, cls.node)):
             machine.functions.call(init, args, keywords, site, state)
         return instance
 

@@ -11,7 +11,7 @@ import libcst as cst
 
 from recipe_lint.read.segments import Segment
 from recipe_lint.read.span import Span
-from recipe_lint.trace.guards import Guard
+from recipe_lint.trace.guards import Cube, Guard, Literal
 
 # The object of steps that change the process instead of one model.
 GLOBAL_OBJECT = -1
@@ -119,7 +119,7 @@ class Trace:
     events: tuple[Event, ...]
     notes: tuple[Note, ...]
     objects: Mapping[int, ObjectInfo]
-    assumed: frozenset[object]
+    assumed: frozenset[tuple[Cube, Literal]]
     family: str
     files: frozenset[str]
 
@@ -141,10 +141,11 @@ class Trace:
 
     def conditions(self, guard: Guard) -> tuple[str, ...]:
         """The gates of ``guard`` for a person, without what must hold for the run to go on at all."""
+        granted = {item for base, item in self.assumed if base <= guard.common}
         shown = {
             atom.show(positive)
             for atom, positive in guard.common
-            if (atom, positive) not in self.assumed and not (atom.op == "opaque" and not positive)
+            if (atom, positive) not in granted and not (atom.op == "opaque" and not positive)
         }
         shown |= _one_of(guard)
         return tuple(sorted(shown))

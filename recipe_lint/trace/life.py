@@ -23,6 +23,7 @@ class Life:
         self.cls = cls
         self.extra_hooks = extra_hooks
         self.ran: list[str] = []
+        self.ended = ALWAYS
 
     def run(self) -> None:
         """Trace the whole life."""
@@ -57,7 +58,8 @@ class Life:
             return
         held = self.machine.hook
         self.machine.hook = hook
-        self.machine.note("result", engine.id, site, state, attribute=attribute, value=value)
+        ended = state.fork(self.ended)
+        self.machine.note("result", engine.id, site, ended, attribute=attribute, value=value)
         self.machine.hook = held
 
     def _site(self, hook: str, engine: Obj) -> Site | None:
@@ -87,6 +89,7 @@ class Life:
             machine.chain = []
         value = machine.functions.call(method, [], {}, site or own, state)
         machine.chain = chain
+        self.ended = state.guard
         # The next hook runs only where this one returned, so what it ended on is no condition of the next.
         state.guard, state.exit = ALWAYS, ""
         return value

@@ -20,7 +20,7 @@ from recipe_lint.trace.conditions import Conditions
 from recipe_lint.trace.events import Event, Note, ObjectInfo, Site
 from recipe_lint.trace.expressions import Expressions
 from recipe_lint.trace.functions import Functions
-from recipe_lint.trace.guards import Guard
+from recipe_lint.trace.guards import Cube, Guard, Literal
 from recipe_lint.trace.life import Life
 from recipe_lint.trace.loops import Loops
 from recipe_lint.trace.names import Names
@@ -42,7 +42,7 @@ class Record:
     events: list[Event] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     objects: dict[int, ObjectInfo] = field(default_factory=dict)
-    assumed: set[object] = field(default_factory=set)
+    assumed: set[tuple[Cube, Literal]] = field(default_factory=set)
     prefixes: dict[int, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
     classes: dict[int, ClassRef] = field(default_factory=dict)
     memo: dict[str, Obj] = field(default_factory=dict)

@@ -98,7 +98,7 @@ class Statements:
                 self._branch(current.orelse.body, otherwise, frame, tests)
             outcomes.append(otherwise)
             break
-        self._assume(outcomes, base)
+        self._assume(outcomes, entries, base)
         state.become(self.machine.join(outcomes))
         if all(o.guard == entry for o, entry in zip(outcomes, entries, strict=True)):
             state.guard = base
@@ -121,20 +121,27 @@ class Statements:
         self.machine.element_depth -= selective
         self.machine.name_tests = outer
 
-    def _assume(self, outcomes: list[State], base: Guard) -> None:
+    def _assume(self, outcomes: list[State], entries: list[Guard], base: Guard) -> None:
         """Where some arms only raise, what the others rest on must hold for the run to go on at all."""
         if self.try_depth or not any(o.dead and o.exit == "raise" for o in outcomes):
             return
-        live = [o.guard for o in outcomes if not o.dead]
-        if live:
-            after = live[0]
-            for guard in live[1:]:
-                after |= guard
-            self.machine.record.assumed.update(after.common - base.common)
+        after = NEVER
+        for outcome, entry in zip(outcomes, entries, strict=True):
+            # An arm that returns goes on elsewhere.
+            if not (outcome.dead and outcome.exit == "raise"):
+                after |= entry if outcome.dead else outcome.guard
+        if not after.impossible:
+            self._must_hold(after, base)
+
+    def _must_hold(self, after: Guard, base: Guard) -> None:
+        """Note that a run which satisfies ``base`` goes on under ``after`` only."""
+        if len(base.cubes) == 1:
+            self.machine.record.assumed.update((base.common, item) for item in after.common - base.common)
 
     def _match(self, node: cst.Match, state: State, frame: Frame) -> None:
         subject = self.machine.expressions.value(node.subject, state, frame)
         outcomes: list[State] = []
+        entries: list[Guard] = []
         rest = state
         base = state.guard
         for case in node.cases:
@@ -147,11 +154,13 @@ class Statements:
                 guard &= extra
                 then.guard &= extra
             rest = rest.fork(rest.guard & ~guard)
+            entries.append(then.guard)
             if not then.dead:
                 self.block(case.body, then, frame)
             outcomes.append(then)
         outcomes.append(rest)
-        self._assume(outcomes, base)
+        entries.append(rest.guard)
+        self._assume(outcomes, entries, base)
         state.become(self.machine.join(outcomes))
 
     def _pattern(self, pattern: cst.MatchPattern, subject: Value, state: State, frame: Frame) -> Guard:
@@ -281,7 +290,7 @@ class Statements:
         after = state.guard & guard
         if not after.impossible:
             if not self.try_depth:
-                self.machine.record.assumed.update(after.common - state.guard.common)
+                self._must_hold(after, state.guard)
             state.guard = after
 
     def _delete(self, node: cst.Del, state: State, _frame: Frame) -> None:

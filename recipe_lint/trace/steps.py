@@ -295,4 +295,9 @@ class Steps:
             return Const(None)
         if name == "__init__":
             return Const(None)
+        cls = machine.record.classes.get(receiver.receiver.id)
+        kit = machine.classes.kit_name(cls) if cls is not None else None
+        step = machine.protocol.kit_step(name, kit) if kit is not None else None
+        if kit is not None and step is not None:
+            return self.perform_kit(step, name, Kit(kit), args, keywords, site, state)
         return machine.calls.unresolved(site, args, keywords, state, f"super().{name} is outside the project")

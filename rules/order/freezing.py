@@ -28,9 +28,10 @@ class FreezeAfterOptimizer(EdgeRule):
     state saved from the right order no longer loads: "parameter group that doesn't match".
 
     ## Known limits
-    Which parameters the optimizer holds is known by submodule, not by name. A late unfreeze counts too, since what it
-    frees is not in an optimizer over trainable parameters; where the optimizer was given every parameter it is not
-    reported. Nor is a freeze that a training step undoes again, or an optimizer that is built again afterwards.
+    Which parameters the optimizer holds is known by submodule, not by name. A late unfreeze counts too, except where the
+    optimizer was given every parameter. Not reported: a freeze that the same function or the training step lifts again,
+    as adversarial training does, the unfreeze that follows such a freeze, and anything before the optimizer is built
+    again.
 
     ## Example
     ```python
@@ -141,8 +142,8 @@ class FreezeAfterParallelize(EdgeRule):
 
     ## Known limits
     A policy by submodule on `model.module` matches, but DDP has registered the parameters by then; it is reported all
-    the same, whatever `find_unused_parameters` says. A training step that switches gradients off and on again is not
-    reported.
+    the same, whatever `find_unused_parameters` says. A freeze that the same function or the training step lifts again
+    is not reported.
 
     ## Example
     ```python

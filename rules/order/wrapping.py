@@ -113,13 +113,16 @@ class EmaCopyBeforeWrap(EdgeRule):
     goes through a wrapper or a compile that changes names. The line that makes the copy is flagged.
 
     ## Why it is bad
-    The wrapper puts `module.` or `_orig_mod.` in front of every name and the copy has the names from before. An update
-    by name then raises KeyError, or matches nothing and the copy never moves. The backend makes no difference as long
-    as it wraps; an in-place compile keeps the names and is not reported.
+    - FSDP1, FSDP2 and a backend that is not known (warning): the model's parameters are sharded, the copy's are plain
+      tensors, and an update from one to the other does not fit.
+    - DDP and `torch.compile` (note): `module.` or `_orig_mod.` stands in front of every name. An update by name raised
+      KeyError, or matched nothing and the copy never moved; one from the module inside the wrapper is right.
+
+    An in-place compile keeps the names and is not reported.
 
     ## Known limits
-    How the copy is updated is not seen: an update that zips parameters, or reads `model.module`, works. So does one
-    that strips the prefix. A copy that is wrapped the same way is not reported.
+    How the copy is updated is not seen: behind DDP an update that reads `model.module`, zips parameters or strips the
+    prefix works, and is common. A copy that is wrapped the same way is not reported.
 
     ## Example
     ```python

@@ -207,7 +207,12 @@ def test_more_transparent_calls_are_chained(write: Write) -> None:
             """
         )
     )
-    assert recipe.steps() == ["load direct model", "parallelize direct model", "freeze direct model", "optimizer kit model"]
+    assert recipe.steps() == [
+        "load direct model",
+        "parallelize direct model",
+        "freeze direct model",
+        "optimizer kit model",
+    ]
     assert recipe.found == recipe.marks
 
 
@@ -251,7 +256,13 @@ def fast_rope(x):
 
 
 def test_a_builder_of_the_recipe_s_own_package_holds_the_order(write: Write) -> None:
-    order = "patch_rope(model)\n    freeze_model(model, settings)\n    upcast(model)\n    model.gradient_checkpointing_enable()"
+    calls = (
+        "patch_rope(model)",
+        "freeze_model(model, settings)",
+        "upcast(model)",
+        "model.gradient_checkpointing_enable()",
+    )
+    order = "\n    ".join(calls)
     files = {
         "engine/rook_engine.py": engine(
             "return parallelize_model(build(self.config.model).to(self.device))", head="from ..model import build"
@@ -305,7 +316,9 @@ def build_vit(settings):
 def test_exclusive_builds_are_no_double_build(write: Write) -> None:
     recipe = write(
         {
-            "engine.py": engine("model = build_vit(self.config.model)\nreturn model", head="from model import build_vit"),
+            "engine.py": engine(
+                "model = build_vit(self.config.model)\nreturn model", head="from model import build_vit"
+            ),
             "model.py": TWO_WAYS,
         }
     )
@@ -430,7 +443,12 @@ def test_a_tuple_result(write: Write) -> None:
             """
         )
     )
-    assert recipe.steps() == ["load direct model", "parallelize kit model", "freeze direct model", "optimizer kit model"]
+    assert recipe.steps() == [
+        "load direct model",
+        "parallelize kit model",
+        "freeze direct model",
+        "optimizer kit model",
+    ]
     assert recipe.found == recipe.marks
 
 

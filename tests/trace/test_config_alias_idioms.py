@@ -96,9 +96,17 @@ def test_the_alias_is_a_parameter_of_a_helper_method(write: Write) -> None:
             return model
         return self.model_kit.apply_model_compile(model)
     """
-    body = BUILD + "c = self.config.model.compile\nmodel = self._compile(model, c, enabled=c.enabled)\nreturn parallelize_model(model)"
+    body = """
+    model = self.model_kit.build_model("path")
+    c = self.config.model.compile
+    model = self._compile(model, c, enabled=c.enabled)
+    return parallelize_model(model)
+    """
     recipe = write(engine(body, methods=methods))
-    assert when(recipe.trace())[1:3] == [("compile", ("model.compile.enabled", "not model.compile.skip")), ("parallelize", ())]
+    assert when(recipe.trace())[1:3] == [
+        ("compile", ("model.compile.enabled", "not model.compile.skip")),
+        ("parallelize", ()),
+    ]
     assert recipe.found == []
 
 

@@ -115,8 +115,33 @@ def test_a_raise_in_the_else_of_a_helper(write: Write) -> None:
     assert recipe.finding("RL103").conditions == ()
 
 
+def test_what_a_raise_rests_on_is_granted_in_its_own_branch_only(write: Write) -> None:
+    body = """
+    model = self.model_kit.build_model("path")
+    if self.config.a:
+        if self.config.b:
+            model.compile()
+        else:
+            raise ValueError("b is needed")
+    if self.config.b:
+        model.gradient_checkpointing_enable()  #! RL113
+    return model
+    """
+    recipe = write(engine(body))
+    assert when(recipe.trace())[1:3] == [("compile", ("a",)), ("checkpointing", ("b",))]
+    assert recipe.found == recipe.marks
+    assert recipe.finding("RL113").conditions == ("a",)
+
+
 def test_an_assert_is_assumed(write: Write) -> None:
-    body = BUILD + "assert self.config.model.freeze_vit\nmodel = parallelize_model(model)\nmodel.requires_grad_(False)  #! RL103\nreturn model"
+    body = """
+    model = self.model_kit.build_model("path")
+    assert self.config.model.freeze_vit
+    model = parallelize_model(model)
+    if self.config.model.freeze_vit:
+        model.requires_grad_(False)  #! RL103
+    return model
+    """
     recipe = write(engine(body))
     assert recipe.found == recipe.marks
     assert recipe.finding("RL103").conditions == ()
@@ -182,7 +207,9 @@ def test_a_loop_over_bound_methods(write: Write) -> None:
     def _compile(self, model):
         return self.model_kit.apply_model_compile(model)
     """
-    body = BUILD + "for step in (self._freeze, self._compile, parallelize_model):\n    model = step(model)\nreturn model"
+    body = (
+        BUILD + "for step in (self._freeze, self._compile, parallelize_model):\n    model = step(model)\nreturn model"
+    )
     recipe = write(engine(body, methods=methods))
     assert recipe.steps() == [
         "load kit model",
@@ -367,7 +394,12 @@ def test_a_conditional_expression_forks(write: Write) -> None:
 
 
 def test_a_short_circuit_forks(write: Write) -> None:
-    body = BUILD + "self.config.freeze and model.requires_grad_(False)\nself.config.no_freeze or model.gradient_checkpointing_enable()\nreturn model"
+    body = """
+    model = self.model_kit.build_model("path")
+    self.config.freeze and model.requires_grad_(False)
+    self.config.no_freeze or model.gradient_checkpointing_enable()
+    return model
+    """
     assert when(write(engine(body)).trace())[1:3] == [("freeze", ("freeze",)), ("checkpointing", ("not no_freeze",))]
 
 

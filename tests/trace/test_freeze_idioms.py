@@ -59,7 +59,9 @@ def test_a_local_function_of_the_kit_method_s_name_returns_counts(write: Write) 
 
 
 def test_the_local_function_after_the_wrapping(write: Write) -> None:
-    body = BUILD + "wrapped = parallelize_model(model)\napply_freeze_policy(wrapped, True, True)  #! RL103\nreturn wrapped"
+    body = (
+        BUILD + "wrapped = parallelize_model(model)\napply_freeze_policy(wrapped, True, True)  #! RL103\nreturn wrapped"
+    )
     recipe = write({"engine.py": engine(body, head="from policy import apply_freeze_policy"), "policy.py": LOCAL})
     assert recipe.found == recipe.marks
 
@@ -279,7 +281,9 @@ def test_modules_that_are_frozen_by_type(write: Write) -> None:
 
 
 def test_no_grad_and_eval_are_no_freeze(write: Write) -> None:
-    body = BUILD + "with torch.no_grad():\n    model.eval()\nmodel = parallelize_model(model)\nmodel.train()\nreturn model"
+    body = (
+        BUILD + "with torch.no_grad():\n    model.eval()\nmodel = parallelize_model(model)\nmodel.train()\nreturn model"
+    )
     recipe = write(engine(body))
     assert recipe.steps() == ["load kit model", "parallelize kit model", "optimizer kit model"]
     assert recipe.found == []

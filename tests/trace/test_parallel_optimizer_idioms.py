@@ -12,7 +12,10 @@ FREEZE = "self.model_kit.apply_freeze_policy(model, freeze_vit=True)"
 # -- parallelize
 
 
-@pytest.mark.parametrize("end", ["parallelized_model = parallelize_model(model)\nreturn parallelized_model", "return parallelize_model(model)"])
+@pytest.mark.parametrize(
+    "end",
+    ["parallelized_model = parallelize_model(model)\nreturn parallelized_model", "return parallelize_model(model)"],
+)
 def test_the_wrapped_model_is_returned(write: Write, end: str) -> None:
     recipe = write(engine(BUILD + end))
     assert recipe.steps() == ["load kit model", "parallelize kit model", "optimizer kit model"]
@@ -105,7 +108,8 @@ def test_a_single_arm_beside_an_else_that_raises_holds_always(write: Write) -> N
 
 
 @pytest.mark.parametrize(
-    "arguments", ["device_mesh=self.mesh", "parallel_mesh=self.parallel_mesh", 'parallel_mesh=self.mesh, backend="fsdp2"']
+    "arguments",
+    ["device_mesh=self.mesh", "parallel_mesh=self.parallel_mesh", 'parallel_mesh=self.mesh, backend="fsdp2"'],
 )
 def test_keywords_of_all_ages(write: Write, arguments: str) -> None:
     recipe = write(engine(BUILD + f"return parallelize_model(model=model, {arguments})"))
@@ -139,6 +143,19 @@ def test_layers_sharded_one_by_one_and_then_the_root(write: Write) -> None:
         "optimizer kit model",
     ]
     assert recipe.found == []
+
+
+def test_steps_on_parts_that_do_not_overlap(write: Write) -> None:
+    body = """
+    model = self.model_kit.build_model("path")
+    fully_shard(model.visual)
+    model.language_model.compile()
+    model.language_model.gradient_checkpointing_enable()  #! RL113
+    fully_shard(model.language_model)
+    return model
+    """
+    recipe = write(engine(body, head="from torch.distributed.fsdp import fully_shard"))
+    assert recipe.found == recipe.marks
 
 
 # -- optimizer
@@ -326,7 +343,11 @@ def test_an_adapter_between_patches_and_freeze(write: Write) -> None:
 
 @pytest.mark.parametrize(
     ("step", "code"),
-    [("model = parallelize_model(model)", "RL122"), ("model = torch.compile(model)", "RL121"), ("adam = torch.optim.AdamW(model.parameters())", "RL123")],
+    [
+        ("model = parallelize_model(model)", "RL122"),
+        ("model = torch.compile(model)", "RL121"),
+        ("adam = torch.optim.AdamW(model.parameters())", "RL123"),
+    ],
 )
 def test_an_adapter_behind_each_later_step(write: Write, step: str, code: str) -> None:
     body = BUILD + f"{step}\nmodel = get_peft_model(model, self.lora)  #! {code}\nreturn model"
@@ -362,7 +383,10 @@ def test_a_stage_that_unfreezes_under_an_optimizer_that_holds_everything(write: 
 
 
 def test_an_optimizer_built_in_prepare_model_and_kept(write: Write) -> None:
-    body = BUILD + "wrapped = parallelize_model(model)\nself.adam = self.optim_kit.build_optimizer(wrapped)\nreturn wrapped"
+    body = (
+        BUILD
+        + "wrapped = parallelize_model(model)\nself.adam = self.optim_kit.build_optimizer(wrapped)\nreturn wrapped"
+    )
     recipe = write(engine(body, optimizer="def prepare_optimizer(self):\n    return self.adam"))
     assert recipe.steps() == ["load kit model", "parallelize kit model", "optimizer kit model"]
     assert recipe.found == []
@@ -393,7 +417,13 @@ def test_a_project_without_surprises_has_no_unknown_call(write: Write) -> None:
 
 
 def test_an_unknown_helper_is_told_and_gives_the_model_back(write: Write) -> None:
-    body = BUILD + "model = prepare_something(model)\nmodel = parallelize_model(model)\nmodel.requires_grad_(False)  #! RL103\nreturn model"
+    body = """
+    model = self.model_kit.build_model("path")
+    model = prepare_something(model)
+    model = parallelize_model(model)
+    model.requires_grad_(False)  #! RL103
+    return model
+    """
     recipe = write(engine(body, head="from elsewhere import prepare_something"))
     assert unknown(recipe.trace()) == [("model", "prepare_something(model)")]
     assert recipe.found == recipe.marks

@@ -49,7 +49,9 @@ def test_the_inline_upcast_loop_over_parts_that_do_not_train_yet(write: Write) -
     ],
 )
 def test_what_a_parameter_is_cast_to(write: Write, cast: str, dtype: list[str]) -> None:
-    body = BUILD + f"dtype = self.dtype\nfor parameter in model.parameters():\n    parameter.data = {cast}\nreturn model"
+    body = (
+        BUILD + f"dtype = self.dtype\nfor parameter in model.parameters():\n    parameter.data = {cast}\nreturn model"
+    )
     assert traits(write(engine(body)).trace(), "upcast", "dtype") == dtype
 
 
@@ -138,7 +140,8 @@ def test_custom_mode_without_targets(write: Write) -> None:
     body = BUILD + 'return self.model_kit.apply_gradient_checkpointing(model, mode="custom", target_modules=None)'
     trace = write(engine(body)).trace()
     assert traits(trace, "checkpointing", "mode") == ["custom"]
-    assert [e.call for e in trace.of("checkpointing")][0].endswith("target_modules=None)")
+    (event,) = trace.of("checkpointing")
+    assert event.call.endswith("target_modules=None)")
 
 
 GATED = """
@@ -340,14 +343,24 @@ def test_compile_gated_by_a_select_with_a_default(write: Write) -> None:
 def test_compile_that_wraps_behind_a_wrapper(write: Write) -> None:
     body = BUILD + "x = DistributedDataParallel(model)\nx = torch.compile(x)  #! RL101\nreturn x"
     recipe = write(engine(body))
-    assert recipe.steps() == ["load kit model", "parallelize direct model", "compile direct model", "optimizer kit model"]
+    assert recipe.steps() == [
+        "load kit model",
+        "parallelize direct model",
+        "compile direct model",
+        "optimizer kit model",
+    ]
     assert traits(recipe.trace(), "compile", "wraps") == [True]
     assert recipe.found == recipe.marks
 
 
 def test_compile_that_wraps_in_front_of_the_wrapper(write: Write) -> None:
     recipe = write(engine(BUILD + "model = torch.compile(model)\nreturn DistributedDataParallel(model)"))
-    assert recipe.steps() == ["load kit model", "compile direct model", "parallelize direct model", "optimizer kit model"]
+    assert recipe.steps() == [
+        "load kit model",
+        "compile direct model",
+        "parallelize direct model",
+        "optimizer kit model",
+    ]
     assert recipe.found == []
 
 
@@ -364,7 +377,9 @@ def test_a_freeze_by_names_on_a_compiled_wrapper_and_on_what_is_inside(write: Wr
 
 def test_a_freeze_by_names_on_what_is_inside_a_compiled_wrapper(write: Write) -> None:
     body = BUILD + "compiled = torch.compile(model)\nfor name, parameter in compiled._orig_mod.named_parameters():\n"
-    body += "    if name.startswith('model.visual.'):\n        parameter.requires_grad = False  #! RL104\nreturn compiled"
+    body += (
+        "    if name.startswith('model.visual.'):\n        parameter.requires_grad = False  #! RL104\nreturn compiled"
+    )
     recipe = write(engine(body))
     assert recipe.found == recipe.marks
     assert recipe.finding("RL104").severity.name == "info"
@@ -379,7 +394,12 @@ def test_a_teacher_compiled_separately(write: Write) -> None:
     return wrapped
     """
     recipe = write(engine(body))
-    assert recipe.steps() == ["load kit model", "parallelize kit model", "compile direct teacher", "optimizer kit model"]
+    assert recipe.steps() == [
+        "load kit model",
+        "parallelize kit model",
+        "compile direct teacher",
+        "optimizer kit model",
+    ]
     assert recipe.found == []
 
 
