@@ -34,6 +34,7 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kit_of: dict[str, tuple[str, ...]] = {}
     calls: tuple[CallSpec, ...] = ()
     methods: tuple[CallSpec, ...] = ()
+    parameters: tuple[str, ...] = ()
     prepare: tuple[str, ...] = ()
     prepare_on: tuple[str, ...] = ()
 

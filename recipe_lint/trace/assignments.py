@@ -147,6 +147,8 @@ class Assignments:
             effect = self.effect(name, value, receiver, site)
             if effect:
                 self.patched(receiver, name, effect, site, state)
+        if name == "use_cache" and "config" in receiver.path:
+            self.machine.note("cache", receiver.id, site, state, value=_constant(value))
         if isinstance(value, Obj) and not value.path and not receiver.path:
             previous = state.heap.get((receiver.id, name))
             self._see_copy(name, value, site, state)
@@ -235,6 +237,7 @@ class Assignments:
                 "kind": kind,
                 "by_name": bool(self.machine.name_tests),
                 "name_tests": tuple(self.machine.name_tests),
+                "selective": self.machine.element_depth > 0,
                 "covers": "all" if not owner.path and not self.machine.element_depth and kind == "freeze" else "",
             },
         )

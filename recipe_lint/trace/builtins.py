@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from recipe_lint.trace.events import Site
 from recipe_lint.trace.guards import ALWAYS, Atom, literal
 from recipe_lint.trace.known import READING_METHODS, TRANSPARENT_METHODS
-from recipe_lint.trace.state import State, alternatives
+from recipe_lint.trace.state import State, alternatives, concatenated
 from recipe_lint.trace.values import (
     NONE,
     Alternatives,
@@ -148,9 +148,13 @@ class Builtins:
             return receiver if name == "get_base_model" else receiver.part(name)
         if name in TRANSPARENT_METHODS:
             machine.note("call", receiver.id, site, state, resolved=True)
+            if name == "to_empty" or (name == "to" and Const("meta") in args):
+                machine.note("new-parameters", receiver.id, site, state, method=name)
             return written
         if name in READING_METHODS:
             machine.note("call", receiver.id, site, state, resolved=True, method=name)
+            if name == "resize_token_embeddings":
+                machine.note("new-parameters", receiver.id, site, state, method=name)
             return machine.new("plain", name)
         if name in ("add_module", "register_module", "set_submodule") and len(args) >= 2:
             return self._add_module(receiver, args, site, state)
@@ -198,7 +202,7 @@ class Builtins:
             content = Sequence(tuple(items), content.open)
         elif name == "extend" and args:
             more = self.machine.expressions.content(args[0], state)
-            content = Sequence(content.items + more.items, content.open or more.open)
+            content = concatenated(content, more)
         elif name == "clear":
             content = Sequence(())
         else:

@@ -122,6 +122,7 @@ class Trace:
     assumed: frozenset[tuple[Cube, Literal]]
     family: str
     files: frozenset[str]
+    paths: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
     @cached_property
     def _by_step(self) -> dict[str, tuple[Event, ...]]:

@@ -10,7 +10,7 @@ import libcst as cst
 from recipe_lint.trace.conditions import elements, strip_elements
 from recipe_lint.trace.events import Site
 from recipe_lint.trace.guards import ALWAYS, Guard
-from recipe_lint.trace.state import State, alternatives, join
+from recipe_lint.trace.state import State, alternatives, concatenated, join
 from recipe_lint.trace.values import (
     NONE,
     Boolean,
@@ -273,7 +273,7 @@ class Expressions:
         if isinstance(node.operator, cst.Add):
             if isinstance(left, ListRef | Sequence) or isinstance(right, ListRef | Sequence):
                 first, second = self.content(left, state), self.content(right, state)
-                joined = Sequence(first.items + second.items, first.open or second.open)
+                joined = concatenated(first, second)
                 return self.new_list(joined, state) if isinstance(left, ListRef) else joined
             if isinstance(left, Parameters):
                 return self.sequence([left, right])

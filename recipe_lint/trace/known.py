@@ -34,6 +34,14 @@ READING_METHODS = frozenset(
         *("get_nb_trainable_parameters", "enable_input_require_grads", "disable_input_require_grads", "size"),
         *("register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook", "register_buffer"),
         *("gradient_checkpointing_disable", "get_output_embeddings", "set_attn_implementation", "save_pretrained"),
-        *("push_to_hub", "register_comm_hook", "no_sync", "extra_repr", "numel", "element_size"),
+        *(
+            "push_to_hub",
+            "register_comm_hook",
+            "no_sync",
+            "extra_repr",
+            "resize_token_embeddings",
+            "numel",
+            "element_size",
+        ),
     )
 )

@@ -28,7 +28,7 @@ from recipe_lint.trace.values import Sequence as Items
 if TYPE_CHECKING:
     from recipe_lint.trace.machine import Machine
 
-MAX_ROUNDS = 32
+MAX_ROUNDS = 1024
 
 
 class Loops:

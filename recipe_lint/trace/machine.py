@@ -68,6 +68,7 @@ class Machine:
         self.element_depth = 0
         self.rounds: tuple[int, ...] = ()
         self.name_tests: list[str] = []
+        self.bare_call: cst.CSTNode | None = None
         self.patch_sink: list[tuple[tuple[str, ...], str]] | None = None
         self.life: Life | None = None
         self.expressions = Expressions(self)

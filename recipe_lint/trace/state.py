@@ -10,6 +10,7 @@ from recipe_lint.trace.guards import NEVER, Guard
 from recipe_lint.trace.values import Alternatives, Const, Obj, Sequence, Value
 
 MAX_OPTIONS = 24
+MAX_ITEMS = 4096
 
 HeapKey = tuple[int, str]
 _Key = TypeVar("_Key")
@@ -124,6 +125,12 @@ def narrow(value: Value, guard: Guard) -> list[tuple[Guard, Value]]:
         if not both.impossible:
             found.append((both, option))
     return found
+
+
+def concatenated(first: Sequence, second: Sequence) -> Sequence:
+    """One list behind the other; past the bound, which only a list that keeps doubling reaches, it is left open."""
+    items = first.items + second.items
+    return Sequence(items[:MAX_ITEMS], first.open or second.open or len(items) > MAX_ITEMS)
 
 
 def _join_sequences(left_guard: Guard, left: Sequence, right_guard: Guard, right: Sequence) -> Sequence:

@@ -11,7 +11,7 @@ from recipe_lint.read.modules import ImportTarget
 from recipe_lint.trace.conditions import elements, strip_elements
 from recipe_lint.trace.events import Site
 from recipe_lint.trace.guards import ALWAYS, NEVER, Atom, Guard, literal
-from recipe_lint.trace.state import State
+from recipe_lint.trace.state import State, concatenated
 from recipe_lint.trace.values import (
     Closure,
     ClosureRef,
@@ -240,8 +240,9 @@ class Statements:
 
     def _expression(self, node: cst.Expr, state: State, frame: Frame) -> None:
         known = len(self.machine.record.events)
-        value = self.machine.expressions.value(node.value, state, frame)
         inner = node.value.expression if isinstance(node.value, cst.Await) else node.value
+        self.machine.bare_call = inner
+        value = self.machine.expressions.value(node.value, state, frame)
         if isinstance(inner, cst.Call):
             self.machine.steps.note_discard(value, known, Site(frame.segment, inner), state)
 
@@ -261,7 +262,7 @@ class Statements:
         expressions = self.machine.expressions
         if isinstance(left, ListRef | Items) and isinstance(node.operator, cst.AddAssign):
             first, second = expressions.content(left, state), expressions.content(right, state)
-            joined = Items(first.items + second.items, first.open or second.open)
+            joined = concatenated(first, second)
             if isinstance(left, ListRef):
                 state.heap[(left.id, "[]")] = joined
             else:

@@ -15,6 +15,7 @@ from recipe_lint.trace.values import (
     Element,
     External,
     Kit,
+    ListRef,
     Method,
     Modules,
     Obj,
@@ -178,7 +179,7 @@ class Steps:
     def _traits(
         self, step: str, spec: CallSpec, args: list[Value], keywords: Mapping[str, Value], state: State
     ) -> dict[str, object]:
-        traits: dict[str, object] = {"wraps": spec.wraps}
+        traits: dict[str, object] = {"wraps": spec.wraps, "arguments": self._named(step, spec, args, keywords, state)}
         if spec.backend:
             traits["backend"] = spec.backend
         if step == "freeze":
@@ -197,6 +198,18 @@ class Steps:
                 traits["backend"] = backend.value
         return traits
 
+    def _named(
+        self, step: str, spec: CallSpec, args: list[Value], keywords: Mapping[str, Value], state: State
+    ) -> dict[str, Value]:
+        """The arguments by name, lists as what they hold; positions are named where the protocol knows them."""
+        names = self.machine.protocol.steps[step].parameters if spec.kit else ()
+        named = dict(zip(names, args[1:], strict=False)) | dict(keywords)
+        return {name: self._frozen(value, state) for name, value in named.items()}
+
+    def _frozen(self, value: Value, state: State) -> Value:
+        value = self.machine.single(value, state)
+        return self.machine.expressions.content(value, state) if isinstance(value, ListRef) else value
+
     # -- single steps
 
     def load(
@@ -210,7 +223,8 @@ class Steps:
                 machine.record.families.add(family)
         model = machine.new("load", name)
         used = [o.id for v in (*args, *keywords.values()) for _, o in machine.options(v, state) if isinstance(o, Obj)]
-        self.emit("load", form, model, site, state, call=code, traits={"uses": tuple(used)})
+        arguments = {name: self._frozen(value, state) for name, value in keywords.items()}
+        self.emit("load", form, model, site, state, call=code, traits={"uses": tuple(used), "arguments": arguments})
         return model
 
     def _kernel_patch(
@@ -245,13 +259,17 @@ class Steps:
         found = machine.protocol.method_step(name)
         options = [o for _, o in machine.options(receiver, state) if isinstance(o, Obj)]
         if found is not None and options and all(machine.is_model_like(o) for o in options):
-            step, spec = found
+            step = found[0]
             if step == "freeze":
                 machine.assignments.freeze(options[0], args[0] if args else Const(True), site, state)
                 return receiver
-            traits = {"wraps": False, "mode": None, **({"covers": spec.covers} if spec.covers else {})}
+            arguments = {key: self._frozen(value, state) for key, value in keywords.items()}
+            traits = {"wraps": False, "mode": None, "arguments": arguments}
+            if name == "compile" and site.node is not machine.bare_call:
+                machine.note("none-result", options[0].id, site, state)
             self.emit(step, "direct", receiver, site, state, call=site.code, traits=traits)
-            return Const(None) if name in ("compile", "gradient_checkpointing_enable") else receiver
+            # compile() returns None; the model goes on under its name so that what follows is still seen.
+            return receiver
         for option in options:
             if machine.is_model_like(option):
                 known = name in READING_METHODS

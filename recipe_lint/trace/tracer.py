@@ -18,7 +18,7 @@ from recipe_lint.trace.life import Life
 from recipe_lint.trace.machine import Machine
 from recipe_lint.trace.relevance import Relevance
 from recipe_lint.trace.state import State
-from recipe_lint.trace.values import ClassRef
+from recipe_lint.trace.values import ClassRef, Obj
 
 
 def trace_engine(
@@ -103,4 +103,14 @@ def _trace(machine: Machine, root: str, hooks: tuple[str, ...]) -> Trace:
         frozenset(record.assumed),
         family,
         frozenset(record.entered),
+        _config_paths(machine),
     )
+
+
+def _config_paths(machine: Machine) -> dict[int, tuple[str, ...]]:
+    """The configuration path of each object that is the configuration or a copy of a section of it."""
+    return {
+        number: machine.names.origin(Obj(number))[1]
+        for number, info in machine.record.objects.items()
+        if info.origin == "config"
+    }

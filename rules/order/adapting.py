@@ -50,8 +50,8 @@ class AdapterAfterCompile(EdgeRule):
     Shown only: names and keys may change. Move the adapter above the compile call.
 
     ## Source
-    The peft documentation on `torch.compile`, which has the adapter loaded first; the PyTorch documentation of
-    `torch.compile` on recompilation.
+    The peft documentation on `torch.compile`, which warns that adapters loaded or switched later can trouble it; the
+    PyTorch documentation of `torch.compile` on recompilation.
     """
 
     code = "RL121"
@@ -100,7 +100,8 @@ class AdapterAfterParallelize(EdgeRule):
     ## Why it is bad
     - DDP: the adapter's parameters are made behind the wrapper and are never reduced. A module swapped in that way
       raised RuntimeError on step two; with two ranks and the rest frozen there was no error, and the ranks diverged.
-    - FSDP2: plain tensors stand among DTensors; clipping or the optimizer's step raises, or the ranks diverge.
+    - FSDP2: plain tensors stand among DTensors; clipping or a foreach update raises, or the ranks
+      diverge.
 
     ## Known limits
     The figures come from swapping a module in, not from peft itself. Adapters that are merged or switched, rather than
@@ -129,7 +130,7 @@ class AdapterAfterParallelize(EdgeRule):
 
     ## Source
     Measured with torch 2.13 on a tiny Qwen3-VL, one and two gloo ranks: a module put in after parallelize. The peft
-    documentation on FSDP, which adds the adapter first.
+    documentation on FSDP, whose script adds the adapter before the model is wrapped.
     """
 
     code = "RL122"

@@ -28,10 +28,10 @@ class FreezeAfterOptimizer(EdgeRule):
     state saved from the right order no longer loads: "parameter group that doesn't match".
 
     ## Known limits
-    Which parameters the optimizer holds is known by submodule, not by name. A late unfreeze counts too, except where the
-    optimizer was given every parameter. Not reported: a freeze that the same function or the training step lifts again,
-    as adversarial training does, the unfreeze that follows such a freeze, and anything before the optimizer is built
-    again.
+    Which parameters the optimizer holds is known by submodule, not by name. A late unfreeze counts too, except where
+    the optimizer was given every parameter. Not reported: a freeze that the same function or the training step lifts
+    again, as adversarial training does, the unfreeze that follows such a freeze, and anything before the optimizer is
+    built again.
 
     ## Example
     ```python

@@ -209,8 +209,8 @@ class UpcastAfterParallelize(EdgeRule):
     Reports an upcast of parameters that runs after the same part of the model was wrapped or sharded.
 
     ## Why it is bad
-    - DDP: its buckets keep bfloat16, so gradients lose precision without a word. Of 12,896 gradient values none needed
-      float32; in the right order 7,369 did.
+    - DDP: every gradient was representable in bfloat16, so precision is lost without a word. Of 12,896 gradient values
+      none needed float32; in the right order 7,369 did.
     - FSDP2: the optimizer's step raises RuntimeError over mismatched dtypes.
 
     ## Known limits

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from random import Random
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from recipe_lint.lint.finding import Finding
@@ -24,8 +24,15 @@ Body = tuple[Node, ...]
 
 
 def moderate(examples: int) -> settings:
-    """The same examples in every run."""
-    return settings(max_examples=examples, derandomize=True, deadline=None, database=None, suppress_health_check=_SLOW)
+    """The same examples in every run; they are small, so that one that fails is shown as it is."""
+    return settings(
+        max_examples=examples,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        phases=(Phase.explicit, Phase.generate),
+        suppress_health_check=_SLOW,
+    )
 
 
 def judge(text: str) -> Result:

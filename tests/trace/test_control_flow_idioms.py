@@ -314,6 +314,26 @@ def test_a_step_after_a_break_on_a_config_value(write: Write) -> None:
     assert when(trace)[1:3] == [("parallelize", ()), ("compile", ("not once",))]
 
 
+def test_a_long_tuple_of_steps_is_walked_to_its_end(write: Write) -> None:
+    methods = """
+    def keep(self, model):
+        return model
+
+    def freeze(self, model):
+        model.requires_grad_(False)
+        return model
+    """
+    steps = "self.keep, " * 60 + "self.freeze"
+    body = BUILD + f"model = parallelize_model(model)\nfor step in ({steps}):\n    model = step(model)\nreturn model"
+    recipe = write(engine(body, methods=methods))
+    assert recipe.steps() == ["load kit model", "parallelize kit model", "freeze direct model", "optimizer kit model"]
+
+
+def test_a_list_that_doubles_again_and_again_ends(write: Write) -> None:
+    body = "steps = [parallelize_model]\n" + "steps = steps + steps\n" * 40 + BUILD + "return model"
+    assert write(engine(body)).steps() == ["load kit model", "optimizer kit model"]
+
+
 def test_steps_in_enumerate_and_zip(write: Write) -> None:
     body = """
     model = self.model_kit.build_model("path")

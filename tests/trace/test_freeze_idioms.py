@@ -292,6 +292,19 @@ def test_no_grad_and_eval_are_no_freeze(write: Write) -> None:
 # -- order of the freeze
 
 
+def test_a_freeze_after_checkpointing_in_custom_mode(write: Write) -> None:
+    body = """
+    model = self.model_kit.build_model("path")
+    model = self.model_kit.apply_gradient_checkpointing(model, mode="custom", target_modules=["Block:mlp"])
+    model = self.model_kit.apply_freeze_policy(model, freeze_vit=True)  #! RL115
+    return model
+    """
+    recipe = write(engine(body))
+    assert recipe.found == recipe.marks
+    assert traits(recipe.trace(), "checkpointing", "mode") == ["custom"]
+    assert traits(recipe.trace(), "freeze", "by_name") == [True]
+
+
 KIT = "model = self.model_kit.apply_freeze_policy(model, freeze_vit=True)"
 LATE = {
     "upcast": (UPCAST.rstrip(), "RL105"),

@@ -331,6 +331,12 @@ def test_an_ema_copy_by_its_name(write: Write) -> None:
     assert (recipe := write(engine(body))).found == recipe.marks
 
 
+@pytest.mark.parametrize(("compile_", "marks"), [("model = torch.compile(model)", 1), ("model.compile()", 0)])
+def test_an_ema_copy_before_a_compile_that_wraps_or_not(write: Write, compile_: str, marks: int) -> None:
+    recipe = write(engine(BUILD + f"self.ema_model = deepcopy(model)\n{compile_}\nreturn model"))
+    assert [f.code for f in recipe.findings] == ["RL125"] * marks
+
+
 # -- adapters and meta devices
 
 

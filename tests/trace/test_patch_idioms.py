@@ -315,10 +315,13 @@ def test_a_helper_shaped_like_a_patch_that_switches_the_cache_off(write: Write) 
             model.generation_config.use_cache = False
         return model
     """
-    body = (
-        BUILD
-        + "model = disable_cache(model)\nmodel.gradient_checkpointing_enable()\nmodel = disable_cache(model)\nreturn model"
-    )
+    body = """
+    model = self.model_kit.build_model("path")
+    model = disable_cache(model)
+    model.gradient_checkpointing_enable()
+    model = disable_cache(model)
+    return model
+    """
     recipe = write({"engine.py": engine(body, head="from helper import disable_cache"), "helper.py": helper})
     assert recipe.steps() == ["load kit model", "checkpointing direct model", "optimizer kit model"]
     assert recipe.found == []

@@ -435,10 +435,43 @@ def test_no_compile_at_all(write: Write) -> None:
     assert recipe.found == []
 
 
+def test_a_comment_that_gives_the_reason_for_the_place(write: Write) -> None:
+    body = """
+    model = parallelize_model(self.model_kit.build_model("path"))
+    # Compiled after the wrapper on purpose, because its hooks must split the graph.
+    model.compile()  #! RL101
+    return model
+    """
+    recipe = write(engine(body))
+    assert recipe.found == recipe.marks
+    assert recipe.finding("RL101").severity.name == "info"
+    assert "on purpose" in (recipe.finding("RL101").reason or "")
+
+
+def test_a_comment_on_something_else_is_no_reason(write: Write) -> None:
+    body = """
+    model = parallelize_model(self.model_kit.build_model("path"))
+    # The visual tower has data-dependent shapes and is kept out of the graph by hand here.
+    model.compile()  #! RL101
+    return model
+    """
+    recipe = write(engine(body))
+    assert recipe.found == recipe.marks
+    assert recipe.finding("RL101").severity.name == "warning"
+    assert recipe.finding("RL101").reason is None
+
+
 def test_the_result_of_an_in_place_compile_is_none(write: Write) -> None:
     body = BUILD + "model = model.compile()\nmodel = parallelize_model(model)\nreturn model"
     trace = write(engine(body)).trace()
-    assert said(trace) == ["load kit model", "compile direct model"]
+    # The model goes on under its name, so that what follows is still judged; that it is None is noted.
+    assert said(trace) == ["load kit model", "compile direct model", "parallelize kit model", "optimizer kit model"]
+    assert [note.site.code for note in trace.noted("none-result")] == ["model.compile()"]
+
+
+def test_an_in_place_compile_whose_result_nobody_takes(write: Write) -> None:
+    trace = write(engine(BUILD + "model.compile()\nreturn model")).trace()
+    assert list(trace.noted("none-result")) == []
 
 
 def test_a_try_that_falls_back_to_eager(write: Write) -> None:
