@@ -136,11 +136,12 @@ class CustomCheckpointingWithoutTargets(Rule):
         for event in subject.trace.of("checkpointing"):
             if event.form != "kit":
                 continue
-            targets = dict(at_stages(event, "target_modules", subject))
+            modes = at_stages(event, "mode", subject)
+            targets = at_stages(event, "target_modules", subject)
             bad = [
                 stage
-                for stage, mode in at_stages(event, "mode", subject)
-                if mode in ("custom", "hf_with_custom") and targets[stage] in (None, (), [], MISSING)
+                for (stage, mode), (_, target) in zip(modes, targets, strict=True)
+                if mode in ("custom", "hf_with_custom") and target in (None, (), [], MISSING)
             ]
             if bad:
                 yield Draft(

@@ -254,6 +254,9 @@ class NothingTrainable(Rule):
         """A freeze of the whole model that an optimizer is then built for."""
         trace = subject.trace
         trained = {event.object for event in trace.of("optimizer")}
+        frozen = {event.object for event in trace.of("freeze") if event.trait("covers") == "all"}
+        if trained - frozen:
+            return
         for event in trace.of("freeze"):
             if event.trait("covers") != "all" or event.object not in trained or alternates(event, subject):
                 continue

@@ -168,7 +168,7 @@ class Calls:
                 return self._method(held, path[-1], args, keywords, site, state)
             case Obj():
                 machine.note("call", target.id, site, state, resolved=True)
-                return machine.new("call", site.code.split("(")[0])
+                return self.unresolved(site, args, keywords, state, "what it calls is not known")
             case Element(owner=owner):
                 return Element(owner, site.code.split("(")[0])
         return self.unresolved(site, args, keywords, state, "what it calls is not known")

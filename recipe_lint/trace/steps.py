@@ -277,15 +277,12 @@ class Steps:
                 machine.note("call", option.id, site, state, resolved=known, why=why)
         if isinstance(receiver, External | Method):
             return machine.calls.unresolved(site, args, keywords, state, f"{name} is not known")
-        self._note_arguments(name, args, keywords, site, state)
+        result = machine.calls.unresolved(site, args, keywords, state, f"method {name} is not known")
         if isinstance(receiver, Obj) and machine.names.elementwise(receiver):
             return Element(receiver, name)
+        if isinstance(result, Obj) and machine.info(result).parent is not None:
+            return result
         return self._method_result(receiver, name, args, keywords, site)
-
-    def _note_arguments(
-        self, name: str, args: list[Value], keywords: Mapping[str, Value], site: Site, state: State
-    ) -> None:
-        self.machine.calls.note_models(site, args, keywords, state, resolved=False, why=f"method {name} is not known")
 
     def _method_result(
         self, receiver: Value, name: str, args: list[Value], keywords: Mapping[str, Value], site: Site

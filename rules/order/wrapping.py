@@ -110,7 +110,7 @@ class EmaCopyBeforeWrap(EdgeRule):
 
     ## What it does
     Reports an averaged copy (`AveragedModel`, `ModelEma`, a `deepcopy` kept as `ema`) that is made before the model
-    goes through a wrapper or a compile that changes names. The line that makes the copy is flagged.
+    is sharded, or goes through a wrapper or a compile that changes names. The line that makes the copy is flagged.
 
     ## Why it is bad
     - FSDP1, FSDP2 and a backend that is not known (warning): the model's parameters are sharded, the copy's are plain
@@ -126,18 +126,18 @@ class EmaCopyBeforeWrap(EdgeRule):
 
     ## Example
     ```python
-    def setup(cfg):
+    def setup(cfg, mesh):
         model = AutoModelForCausalLM.from_pretrained(cfg.path)
         ema = copy.deepcopy(model)
-        model = DistributedDataParallel(model)
+        fully_shard(model, mesh=mesh)
         return model, ema
     ```
 
     ## Use instead
     ```python
-    def setup(cfg):
+    def setup(cfg, mesh):
         model = AutoModelForCausalLM.from_pretrained(cfg.path)
-        model = DistributedDataParallel(model)
+        fully_shard(model, mesh=mesh)
         ema = copy.deepcopy(model)
         return model, ema
     ```
@@ -154,6 +154,15 @@ class EmaCopyBeforeWrap(EdgeRule):
     name = "ema-copy-before-wrap"
     severity = Severity.warning
     bad = (
+        script(
+            """
+            def setup(cfg, mesh):
+                model = AutoModelForCausalLM.from_pretrained(cfg.path)
+                ema = copy.deepcopy(model)  # expect: RL125
+                fully_shard(model, mesh=mesh)
+                return model, ema
+            """
+        ),
         script(
             """
             def setup(cfg):
@@ -176,9 +185,9 @@ class EmaCopyBeforeWrap(EdgeRule):
     good = (
         script(
             """
-            def setup(cfg):
+            def setup(cfg, mesh):
                 model = AutoModelForCausalLM.from_pretrained(cfg.path)
-                model = DistributedDataParallel(model)
+                fully_shard(model, mesh=mesh)
                 ema = copy.deepcopy(model)
                 return model, ema
             """

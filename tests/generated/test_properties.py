@@ -41,6 +41,14 @@ def judge(text: str) -> Result:
         return run(root)
 
 
+def judge_both(first: str, second: str) -> tuple[Result, Result]:
+    """Judge two texts of one engine file at the same place."""
+    with project({ENGINE: first}) as root:
+        before = run(root)
+        (root / ENGINE).write_text(second, encoding="utf-8")
+        return before, run(root)
+
+
 def told(finding: Finding) -> tuple[object, ...]:
     """What a finding says, without its place."""
     return finding.code, finding.severity, finding.certainty, finding.conditions
@@ -103,20 +111,20 @@ def test_names_of_locals_do_not_matter(body: Body) -> None:
 
 
 @moderate(80)
-@given(bodies(rough=True), st.data())
-def test_blank_lines_and_comments_do_not_matter(body: Body, data: st.DataObject) -> None:
+@given(bodies(rough=True), st.randoms(use_true_random=False))
+def test_blank_lines_and_comments_do_not_matter(body: Body, random: Random) -> None:
     text = render(body)
     lines = text.splitlines()
-    added = st.sampled_from(("", "    ", "# a remark", "            # another remark", "\t# a third one", "\f"))
+    added = ("", "    ", "# a remark", "            # another remark", "\t# a third one", "\f")
     spaced: list[str] = []
     origin: list[int] = []
     for number, line in enumerate(lines, 1):
-        for extra in data.draw(st.lists(added, max_size=2)):
+        for extra in random.choices(added, k=random.randint(0, 2)):
             spaced.append(extra)
             origin.append(0)
         spaced.append(line)
         origin.append(number)
-    before, after = judge(text), judge("\n".join(spaced) + "\n")
+    before, after = judge_both(text, "\n".join(spaced) + "\n")
     first = [(*told(f), f.span.line, f.span.column, f.fingerprint, consequences(f)) for f in before.findings]
     second = [
         (*told(f), origin[f.span.line - 1], f.span.column, f.fingerprint, consequences(f)) for f in after.findings
@@ -141,4 +149,11 @@ def test_a_step_moved_to_a_helper_is_the_same_step(body: Body, data: st.DataObje
 @given(bodies(rough=False))
 def test_nested_calls_are_two_statements(body: Body) -> None:
     nested, split = judge(render(body)), judge(render(body, Shape(split=True)))
-    assert Counter(map(told, nested.findings)) == Counter(map(told, split.findings))
+    # Of faults that are equally bad, the one that stands first is told for all: compare the group where there is one.
+    first, second = (
+        Counter((x.code, x.severity) for f in result.findings for x in (f, *f.consequences))
+        for result in (nested, split)
+    )
+    assert first == second
+    if not any(f.consequences for f in (*nested.findings, *split.findings)):
+        assert Counter(map(told, nested.findings)) == Counter(map(told, split.findings))

@@ -510,6 +510,20 @@ def test_a_nested_function_that_is_called_late(write: Write) -> None:
     assert [(f.code, f.span.line) for f in recipe.findings] == [("RL103", recipe.marks[0][1] + 3)]
 
 
+def test_a_nested_function_that_rebinds_the_model(write: Write) -> None:
+    body = """
+    model = self.model_kit.build_model("path")
+
+    def wrap():
+        nonlocal model
+        model = parallelize_model(model)
+
+    wrap()
+    return model
+    """
+    assert write(engine(body)).found == []
+
+
 def test_a_partial_and_a_lambda_are_called(write: Write) -> None:
     body = """
     model = self.model_kit.build_model("path")

@@ -434,3 +434,40 @@ def test_an_unknown_helper_is_told_and_gives_the_model_back(write: Write) -> Non
     assert unknown(recipe.trace()) == [("model", "prepare_something(model)")]
     assert recipe.found == recipe.marks
     assert [call.call for call in recipe.result.unknown] == ["prepare_something(model)"]
+
+
+@pytest.mark.parametrize(
+    "call", ["self.helper.finish(model)", "self.finish(model)", "self.steps[self.config.n](model)"]
+)
+def test_an_unknown_method_is_told_and_gives_the_model_back(write: Write, call: str) -> None:
+    body = (
+        BUILD + f"model = parallelize_model(model)\nmodel = {call}\nmodel.requires_grad_(False)  #! RL103\nreturn model"
+    )
+    recipe = write(engine(body))
+    assert unknown(recipe.trace()) == [("model", call)]
+    assert recipe.found == recipe.marks
+
+
+TABLE = """{"ddp": DistributedDataParallel, "fsdp": parallelize_model}"""
+
+
+@pytest.mark.parametrize(
+    ("head", "wrap"),
+    [
+        ("", TABLE + "[self.config.kind]"),
+        ("", TABLE + ".get(self.config.kind)"),
+        ("WRAPPERS = " + TABLE, "WRAPPERS[self.config.kind]"),
+    ],
+    ids=["item", "get", "module level"],
+)
+def test_a_wrapper_from_a_table(write: Write, head: str, wrap: str) -> None:
+    body = BUILD + f"wrap = {wrap}\nmodel = wrap(model)\nmodel.requires_grad_(False)  #! RL103\nreturn model"
+    recipe = write(engine(body, head=head))
+    assert recipe.steps() == [
+        "load kit model",
+        "parallelize direct model",
+        "parallelize kit model",
+        "freeze direct model",
+        "optimizer kit model",
+    ]
+    assert recipe.found == recipe.marks

@@ -155,6 +155,17 @@ def test_a_partial_that_swaps_the_tower(write: Write) -> None:
     assert recipe.found == recipe.marks
 
 
+def test_a_list_at_the_top_of_the_module(write: Write) -> None:
+    body = BUILD + FREEZE + "model = self.model_kit.apply_model_patches(model, PATCHES)  #! RL108\nreturn model"
+    files = patched(body)
+    files["engine.py"] = files["engine.py"].replace(
+        HEAD, HEAD + "\n\nPATCHES = [add_flops, partial(swap_tower, path='x')]"
+    )
+    recipe = write(files)
+    assert traits(recipe.trace(), "patch", "effect") == ["method", "structural"]
+    assert recipe.found == recipe.marks
+
+
 def test_a_lambda_in_the_list(write: Write) -> None:
     body = BUILD + FREEZE + "model = self.model_kit.apply_model_patches(model, [lambda m: swap_tower(m)])  #! RL108\n"
     assert (recipe := write(patched(body + "return model"))).found == recipe.marks
