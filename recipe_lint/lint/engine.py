@@ -225,5 +225,8 @@ def _is_set_up(trace: Trace) -> bool:
     steps: dict[int, set[str]] = {}
     for event in trace.events:
         steps.setdefault(event.object, set()).add(event.step)
+    if any(trace.noted("unbound")):
+        # A model that is read before it is built is two objects to the tracer.
+        return len(set().union(*steps.values())) >= 2
     everywhere = steps.pop(GLOBAL_OBJECT, set())
     return any(len(found | everywhere) >= 2 for found in steps.values())

@@ -17,7 +17,9 @@ from recipe_lint.trace.values import ClassRef
 
 MAX_DEPTH = 400
 
-_STATE_WORDS = {"requires_grad": "freeze", "requires_grad_": "freeze"}
+DATA_CAST = "p.data = cast"
+
+_STATE_WORDS = {DATA_CAST: "upcast", "requires_grad": "freeze", "requires_grad_": "freeze"}
 
 
 _Owner = tuple[Module, ast.ClassDef]
@@ -200,11 +202,20 @@ def _scan(node: ast.AST) -> _Words:
             dotted.add(".".join([item.id, *reversed(parts)]))
         elif parts and isinstance(item, ast.Call) and isinstance(item.func, ast.Name) and item.func.id == "super":
             dotted.add(".".join(["super()", *reversed(parts)]))
+        elif isinstance(item, ast.Assign) and _casts_data(item):
+            names.add(DATA_CAST)
+            pending.extend(ast.iter_child_nodes(item))
         elif isinstance(item, ast.alias):
             names.add(item.name.rsplit(".", 1)[-1])
         else:
             pending.extend(ast.iter_child_nodes(item))
     return _Words(frozenset(names), frozenset(dotted))
+
+
+def _casts_data(item: ast.Assign) -> bool:
+    """``parameter.data = parameter.data.float()``: an upcast that no word of the protocol names."""
+    to_data = any(isinstance(target, ast.Attribute) and target.attr == "data" for target in item.targets)
+    return to_data and isinstance(item.value, ast.Call) and isinstance(item.value.func, ast.Attribute)
 
 
 def _patterns(protocol: Protocol) -> tuple[tuple[re.Pattern[str], str], ...]:

@@ -107,7 +107,9 @@ class Steps:
         if event is None:
             return
         for _, option in machine.options(value, state):
-            replaced = isinstance(option, Obj) and option.id == event.object and option.view > 0
+            views = event.trait("views")
+            fresh_views = [new for new, _ in views] if isinstance(views, tuple) else []
+            replaced = isinstance(option, Obj) and option.id == event.object and option.view in fresh_views
             other = isinstance(option, Obj) and option.id != event.object and event.step == "patch"
             if replaced or other:
                 machine.note("discard", event.object, site, state, event=event.index, step=event.step)

@@ -121,10 +121,6 @@ class OptimizerBeforeParallelize(EdgeRule):
             return False
         return not rebuilt(early, late, subject)
 
-    def unsure(self, early: Event, late: Event) -> bool:  # noqa: ARG002
-        """What an accelerator wraps with is decided by its own configuration."""
-        return bool(late.trait("prepared"))
-
 
 class KernelPatchAfterBuild(EdgeRule):
     """Kernels are patched after the model was built.

@@ -11,6 +11,8 @@ from recipe_lint.protocol.model import BACKENDS, Edge, Protocol
 from recipe_lint.trace.events import Event, Site
 from recipe_lint.trace.guards import Guard
 
+from .relations import same_part
+
 CHAIN = (
     "load",
     "patch",
@@ -75,7 +77,7 @@ class EdgeRule(Rule):
     def _pair(self, subject: Subject, edge: Edge, early: Event, late: Event) -> Draft | None:
         if self.same_object and early.object != late.object:
             return None
-        if nested(early, late):
+        if nested(early, late) or (self.same_object and not same_part(early, late)):
             return None
         guard = early.guard & late.guard
         if guard.impossible or not self.applies(early, late, subject):
@@ -83,7 +85,9 @@ class EdgeRule(Rule):
         severity, stages = self._judge(subject, edge, early, late, guard)
         if severity is None:
             return None
-        may = early.may or late.may or guard.approximate or self.unsure(early, late)
+        # What an accelerator wraps with is decided by its own configuration.
+        prepared = bool(early.trait("prepared") or late.trait("prepared"))
+        may = early.may or late.may or prepared or guard.approximate or self.unsure(early, late)
         return self._draft(subject.protocol, edge, early, late, guard, severity, stages, may)
 
     def _judge(

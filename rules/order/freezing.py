@@ -121,7 +121,7 @@ class FreezeAfterOptimizer(EdgeRule):
         """Not where the optimizer is built again later, holds other parts, or every parameter anyway."""
         if late.trait("kind") == "unfreeze" and early.trait("holds") == "all":
             return False
-        if rebuilt(early, late, subject) or alternates(late, subject):
+        if rebuilt(early, late, subject) or alternates(late, subject, early.index):
             return False
         paths = early.trait("paths")
         return not isinstance(paths, tuple) or any(overlaps(path, late.path) for path in paths)
@@ -219,7 +219,7 @@ class FreezeAfterParallelize(EdgeRule):
 
     def applies(self, early: Event, late: Event, subject: Subject) -> bool:
         """Not where a training step switches gradients off and on again, as adversarial training does."""
-        return overlaps(early.path, late.path) and not alternates(late, subject)
+        return overlaps(early.path, late.path) and not alternates(late, subject, early.index)
 
 
 class FreezeAfterCompile(EdgeRule):
@@ -304,7 +304,7 @@ class FreezeAfterCompile(EdgeRule):
 
     def applies(self, early: Event, late: Event, subject: Subject) -> bool:
         """Not where a training step switches gradients off and on again."""
-        return overlaps(early.path, late.path) and not alternates(late, subject)
+        return overlaps(early.path, late.path) and not alternates(late, subject, early.index)
 
     def traits(self, early: Event, late: Event, subject: Subject) -> tuple[str, ...]:  # noqa: ARG002
         """Names change only behind a wrapper, and only a freeze by names minds."""

@@ -77,7 +77,7 @@ class FreezeAfterCheckpointing(EdgeRule):
 
     def applies(self, early: Event, late: Event, subject: Subject) -> bool:
         """Not where a training step switches gradients off and on again."""
-        return overlaps(early.path, late.path) and not alternates(late, subject)
+        return overlaps(early.path, late.path) and not alternates(late, subject, early.index)
 
 
 class FreezeAfterAdapter(EdgeRule):
@@ -188,4 +188,5 @@ class FreezeAfterAdapter(EdgeRule):
         by_prefix = late.form == "kit" or (
             isinstance(tests, tuple) and any("startswith" in str(t) and "lora" not in str(t).lower() for t in tests)
         )
-        return late.trait("covers") == "all" or (bool(late.trait("by_name")) and by_prefix)
+        whole = late.trait("covers") == "all" or late.path in (("base_model",), ("base_model", "model"))
+        return whole or (bool(late.trait("by_name")) and by_prefix)

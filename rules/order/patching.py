@@ -133,7 +133,9 @@ class PatchAfterFreeze(PatchRule):
     )
 
     def applies(self, early: Event, late: Event, subject: Subject) -> bool:
-        """Not where the freeze runs again afterwards."""
+        """Not where the freeze runs again afterwards, nor for a new head on a model that is frozen as a whole."""
+        if early.trait("covers") == "all" and late.trait("effect") == "structural":
+            return False
         return late.trait("effect") != "" and early.trait("kind") != "unfreeze" and not rebuilt(early, late, subject)
 
     def traits(self, early: Event, late: Event, subject: Subject) -> tuple[str, ...]:  # noqa: ARG002

@@ -9,9 +9,23 @@ HARMLESS_EFFECTS = ("method", "")
 
 
 def overlaps(first: tuple[str, ...], second: tuple[str, ...]) -> bool:
-    """Whether one path is the other or lies below it."""
-    size = min(len(first), len(second))
-    return first[:size] == second[:size]
+    """Whether one path is the other or lies below it; ``*`` stands for any part."""
+    return all(a == b or "*" in (a, b) for a, b in zip(first, second, strict=False))
+
+
+def touched(event: Event) -> tuple[tuple[str, ...], ...]:
+    """The parts of its model that an event acts on: what an optimizer holds, what a patch replaces, else its path."""
+    paths = event.trait("paths")
+    if not isinstance(paths, tuple) or not paths:
+        return (event.path,)
+    if event.step == "optimizer":
+        return paths
+    return tuple(path for path, _ in paths)
+
+
+def same_part(first: Event, second: Event) -> bool:
+    """Whether two events act on parts of a model that overlap."""
+    return any(overlaps(a, b) for a in touched(first) for b in touched(second))
 
 
 def rebuilt(early: Event, late: Event, subject: Subject) -> bool:
@@ -27,13 +41,14 @@ def in_training_step(event: Event, subject: Subject) -> bool:
     return event.hook in subject.protocol.library.steps
 
 
-def alternates(event: Event, subject: Subject) -> bool:
+def alternates(event: Event, subject: Subject, since: int = -1) -> bool:
     """Whether gradients of the same part are switched off and on again, as adversarial training does.
 
-    The other switch stands in the training step too, or in the same function: after a freeze, before an unfreeze.
+    The other switch stands in the training step too, or in the same function: after a freeze, before an unfreeze. Only
+    switches after the event with index ``since`` count.
     """
     for other in subject.trace.of("freeze"):
-        if other.object != event.object or not overlaps(other.path, event.path):
+        if other.object != event.object or other.index <= since or not overlaps(other.path, event.path):
             continue
         if {event.trait("kind"), other.trait("kind")} != {"freeze", "unfreeze"}:
             continue

@@ -11,6 +11,7 @@ from .edge import EdgeRule
 from .relations import (
     in_training_step,
     overlaps,
+    rebuilt,
 )
 
 
@@ -196,6 +197,10 @@ class UpcastAfterOptimizer(EdgeRule):
             """
         ),
     )
+
+    def applies(self, early: Event, late: Event, subject: Subject) -> bool:
+        """Not where the optimizer is built again afterwards."""
+        return not rebuilt(early, late, subject)
 
     def traits(self, early: Event, late: Event, subject: Subject) -> tuple[str, ...]:  # noqa: ARG002
         """In a training step the optimizer has state of the old dtype."""
