@@ -149,16 +149,29 @@ class Assignments:
                 self.patched(receiver, name, effect, site, state)
         if name == "use_cache" and "config" in receiver.path:
             self.machine.note("cache", receiver.id, site, state, value=_constant(value))
+        if isinstance(value, Obj) and not value.path and self._is_module(receiver) and self._is_module(value):
+            self._put_inside(receiver, name, value)
         if isinstance(value, Obj) and not value.path and not receiver.path:
             previous = state.heap.get((receiver.id, name))
             self._see_copy(name, value, site, state)
             self.machine.note("bind", value.id, site, state, name=f".{name}", previous=_objects(previous))
         state.heap[(receiver.id, ".".join((*receiver.path, name)))] = value
 
+    def _put_inside(self, receiver: Obj, name: str, value: Obj) -> None:
+        if receiver.id != value.id:
+            self.machine.record.inside[value.id] = receiver.part(name)
+
+    def _is_module(self, obj: Obj) -> bool:
+        """Whether an object is known to be a module: loaded, copied, or of a module class."""
+        cls = self.machine.record.classes.get(obj.id)
+        if cls is not None:
+            return self.machine.info(obj).origin != "self" and self.machine.classes.is_module_class(cls)
+        return self.machine.info(obj).origin in ("load", "copy")
+
     def patched(self, receiver: Obj, name: str, effect: str, site: Site, state: State) -> None:
         """A model's attribute was replaced: a step of its own, or part of the patch that is being opened."""
         machine = self.machine
-        path = (*receiver.path, name)
+        path = (*machine.whole(receiver).path, name)
         if machine.patch_sink is not None:
             machine.patch_sink.append((path, effect))
             return

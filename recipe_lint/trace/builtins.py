@@ -105,7 +105,7 @@ class Builtins:
             case Element(owner=owner, label=label):
                 return Element(owner, label if label.startswith("name") else f"{label}.{name}")
             case Table():
-                return self._table_method(single, name, args)
+                return self._table_method(single, name, args, state)
             case Const(value=text) if isinstance(text, str):
                 return self._text_method(text, name)
             case Obj() if "*" in single.path and name in ("split", "startswith", "endswith"):
@@ -210,8 +210,10 @@ class Builtins:
         state.heap[key] = content
         return NONE
 
-    def _table_method(self, receiver: Table, name: str, args: list[Value]) -> Value:
-        if name == "get" and args and isinstance(args[0], Const):
+    def _table_method(self, receiver: Table, name: str, args: list[Value], state: State) -> Value:
+        if name == "get" and args:
+            if not isinstance(args[0], Const):
+                return self.machine.expressions.chosen(receiver, args[0], state)
             for key, value in receiver.items:
                 if key == args[0].value:
                     return value

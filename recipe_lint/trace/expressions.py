@@ -9,8 +9,8 @@ import libcst as cst
 
 from recipe_lint.trace.conditions import elements, strip_elements
 from recipe_lint.trace.events import Site
-from recipe_lint.trace.guards import ALWAYS, Guard
-from recipe_lint.trace.state import State, alternatives, concatenated, join
+from recipe_lint.trace.guards import ALWAYS, Atom, Guard, literal
+from recipe_lint.trace.state import MAX_OPTIONS, State, alternatives, concatenated, join
 from recipe_lint.trace.values import (
     NONE,
     Boolean,
@@ -187,6 +187,8 @@ class Expressions:
                 for known, value in items:
                     if known == index:
                         return value
+                if key is not None:
+                    return self.chosen(receiver, key, state)
             case Obj() if isinstance(index, str):
                 held = self.machine.names.held(receiver, index, state)
                 return held if held is not None else receiver.part(index)
@@ -199,6 +201,16 @@ class Expressions:
             case External():
                 return receiver
         return self.machine.unknown("item")
+
+    def chosen(self, table: Table, key: Value, state: State) -> Value:
+        """What a table gives for a key that is known at run time only: each entry under its own key."""
+        subject = self.machine.names.subject(key)
+        entries = [(k, v) for k, v in table.items if isinstance(k, str | int | bool)]
+        if subject is None or not entries or len(entries) > MAX_OPTIONS:
+            return self.machine.unknown("item")
+        name, label, path = subject
+        found = [(state.guard & literal(Atom(name, "==", k, label, path)), v) for k, v in entries]
+        return alternatives([(g, v) for g, v in found if not g.impossible], self.machine.collapse)
 
     def _conditional(self, node: cst.IfExp, state: State, frame: Frame) -> Value:
         guard = self.test(node.test, state, frame)

@@ -49,6 +49,7 @@ class Record:
     views: dict[int, int] = field(default_factory=dict)
     entered: set[str] = field(default_factory=set)
     families: set[str] = field(default_factory=set)
+    inside: dict[int, Obj] = field(default_factory=dict)
 
 
 class Machine:
@@ -100,6 +101,15 @@ class Machine:
         info = self.record.objects[obj.id]
         if not info.name:
             self.record.objects[obj.id] = replace(info, name=name)
+
+    def whole(self, obj: Obj) -> Obj:
+        """The same thing seen from the outermost module that holds it: a swapped-in tower is a part of its model."""
+        seen: set[int] = set()
+        while obj.id in self.record.inside and obj.id not in seen:
+            seen.add(obj.id)
+            holder = self.record.inside[obj.id]
+            obj = Obj(holder.id, (*holder.path, *obj.path), obj.view, obj.may)
+        return obj
 
     def unknown(self, label: str = "?") -> Obj:
         """A new object of which nothing is known."""

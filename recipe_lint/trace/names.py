@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import libcst as cst
 
@@ -27,7 +27,9 @@ from recipe_lint.trace.values import (
     Obj,
     Parameter,
     Parameters,
+    Partial,
     Super,
+    Table,
     Value,
 )
 
@@ -93,18 +95,42 @@ class Names:
             return self._literal(ast.literal_eval(found.node))
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             pass
-        node = found.node
-        if isinstance(node, ast.Call):
-            called = self.machine.project.resolve(found.module, ast.unparse(node.func))
-            value = self.resolved(called) if called is not None else None
-            kit = self.machine.classes.kit_name(value) if value is not None else None
-            if kit is not None:
-                return Kit(kit)
-        if isinstance(node, ast.Name | ast.Attribute):
-            target = self.machine.project.resolve(found.module, ast.unparse(node))
-            if target is not None and target is not found:
-                return self.resolved(target)
-        return self.machine.new("unknown", found.name)
+        value = self._written(found.module, found.node) if isinstance(found.node, ast.expr) else None
+        return value if value is not None else self.machine.new("unknown", found.name)
+
+    def _written(self, module: Module, node: ast.expr) -> Value | None:
+        """The value of an expression at the top level of a module: names, kits, and lists and tables of them."""
+        match node:
+            case ast.Constant(value=value):
+                return Const(value)
+            case ast.Name() | ast.Attribute() if _is_dotted(node):
+                target = self.machine.project.resolve(module, ast.unparse(node))
+                return self.resolved(target) if target is not None else None
+            case ast.List(elts=items) | ast.Tuple(elts=items):
+                values = [self._written(module, item) for item in items]
+                return self.machine.expressions.sequence([self._or_unknown(value) for value in values])
+            case ast.Dict(keys=keys, values=values):
+                pairs = [(key.value, value) for key, value in zip(keys, values, strict=True) if _is_constant(key)]
+                return Table(tuple((key, self._or_unknown(self._written(module, value))) for key, value in pairs))
+            case ast.Call():
+                return self._written_call(module, node)
+        return None
+
+    def _or_unknown(self, value: Value | None) -> Value:
+        return value if value is not None else self.machine.unknown("item")
+
+    def _written_call(self, module: Module, node: ast.Call) -> Value | None:
+        called = self._written(module, node.func)
+        if called is None:
+            return None
+        kit = self.machine.classes.kit_name(called)
+        if kit is not None:
+            return Kit(kit)
+        if called == External("functools.partial") and node.args:
+            first, *rest = (self._or_unknown(self._written(module, arg)) for arg in node.args)
+            named = [(k.arg, self._or_unknown(self._written(module, k.value))) for k in node.keywords if k.arg]
+            return Partial(first, tuple(rest), tuple(named))
+        return None
 
     def _literal(self, value: object) -> Value:
         if isinstance(value, list | tuple):
@@ -216,6 +242,16 @@ class Names:
             case Parameters() | Modules() | Parameter():
                 return None
         return None
+
+
+def _is_dotted(node: ast.expr) -> bool:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def _is_constant(node: ast.expr | None) -> TypeGuard[ast.Constant]:
+    return isinstance(node, ast.Constant)
 
 
 __all__ = ["NONE", "Names"]

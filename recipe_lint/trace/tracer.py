@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 import libcst as cst
 
@@ -10,7 +11,7 @@ from recipe_lint.protocol.model import Protocol
 from recipe_lint.read.imports import Definition, Project
 from recipe_lint.read.modules import FunctionNode, Module
 from recipe_lint.read.segments import SegmentError
-from recipe_lint.trace.events import Site, Trace
+from recipe_lint.trace.events import Event, Site, Trace
 from recipe_lint.trace.frames import Frame
 from recipe_lint.trace.functions import _locals
 from recipe_lint.trace.guards import ALWAYS
@@ -97,7 +98,7 @@ def _trace(machine: Machine, root: str, hooks: tuple[str, ...]) -> Trace:
     return Trace(
         root,
         hooks,
-        tuple(record.events),
+        tuple(_placed(event, machine) for event in record.events),
         tuple(record.notes),
         dict(record.objects),
         frozenset(record.assumed),
@@ -105,6 +106,18 @@ def _trace(machine: Machine, root: str, hooks: tuple[str, ...]) -> Trace:
         frozenset(record.entered),
         _config_paths(machine),
     )
+
+
+def _placed(event: Event, machine: Machine) -> Event:
+    """An event on a module that ended up inside another is one on a part of that other."""
+    whole = machine.whole(Obj(event.object, event.path))
+    if whole.id == event.object:
+        return event
+    traits = dict(event.traits)
+    paths = traits.get("paths")
+    if event.step == "optimizer" and isinstance(paths, tuple):
+        traits["paths"] = tuple((*whole.path, *path) for path in paths)
+    return replace(event, object=whole.id, path=whole.path, traits=traits)
 
 
 def _config_paths(machine: Machine) -> dict[int, tuple[str, ...]]:
