@@ -108,7 +108,7 @@ class ModelBuiltTwice(Rule):
     def check(self, subject: Subject) -> Iterator[Draft]:
         """A load whose result takes the place of an earlier load's result."""
         trace = subject.trace
-        loads = {event.object: event for event in trace.of("load")}
+        loads = {event.object: event for event in trace.of("load") if not event.path}
         seen: set[int] = set()
         for note in trace.noted("bind"):
             second = loads.get(note.object)

@@ -95,7 +95,7 @@ class UseCacheLeftOn(Rule):
     def check(self, subject: Subject) -> Iterator[Draft]:
         """A direct checkpointing call, or the kit's custom mode, on a language model whose cache nobody turns off."""
         off = {n.object for n in subject.trace.noted("cache") if n.traits.get("value") is not True}
-        loads = {event.object: event for event in subject.trace.of("load")}
+        loads = {event.object: event for event in subject.trace.of("load") if not event.path}
         seen: set[int] = set()
         for event in subject.trace.of("checkpointing"):
             custom = event.form == "kit" and event.trait("mode") == "custom"

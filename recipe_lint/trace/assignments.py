@@ -72,17 +72,23 @@ class Assignments:
                 pass
 
     def _bind(self, name: str, value: Value, site: Site, state: State) -> None:
+        # The next round of a loop takes the place of nothing.
+        previous = None if isinstance(site.node, cst.For) else state.env.get(name)
         if isinstance(value, Obj) and not value.path:
-            # The next round of a loop takes the place of nothing.
-            previous = None if isinstance(site.node, cst.For) else state.env.get(name)
             origin = self.machine.info(value)
             if origin.origin == "call" and origin.parent is not None and _same_root(previous, origin.parent):
                 # `model = f(model)` with an unresolved f: taken as the same model, or every later step is lost.
                 value = Obj(origin.parent, (), value.view, False)
             self._see_copy(name, value, site, state)
             self.machine.name_object(value, name)
-            self.machine.note("bind", value.id, site, state, name=name, previous=_objects(previous))
+        self._note_bind(name, value, previous, site, state)
         state.env[name] = value
+
+    def _note_bind(self, name: str, value: Value, previous: Value | None, site: Site, state: State) -> None:
+        for guard, option in self.machine.options(value, state):
+            if isinstance(option, Obj) and not option.path:
+                here = state if guard is state.guard else state.fork(guard)
+                self.machine.note("bind", option.id, site, here, name=name, previous=_objects(previous))
 
     def _see_copy(self, name: str, value: Obj, site: Site, state: State) -> None:
         info = self.machine.info(value)
@@ -152,9 +158,9 @@ class Assignments:
         if isinstance(value, Obj) and not value.path and self._is_module(receiver) and self._is_module(value):
             self._put_inside(receiver, name, value)
         if isinstance(value, Obj) and not value.path and not receiver.path:
-            previous = state.heap.get((receiver.id, name))
             self._see_copy(name, value, site, state)
-            self.machine.note("bind", value.id, site, state, name=f".{name}", previous=_objects(previous))
+        if not receiver.path:
+            self._note_bind(f".{name}", value, state.heap.get((receiver.id, name)), site, state)
         state.heap[(receiver.id, ".".join((*receiver.path, name)))] = value
 
     def _put_inside(self, receiver: Obj, name: str, value: Obj) -> None:

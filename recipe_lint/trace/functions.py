@@ -68,7 +68,10 @@ class Functions:
             return self.machine.calls.unresolved(site, args, keywords, state, "it calls itself")
         scope = {**closure.scope, **state.env} if site.segment is closure.segment else closure.scope
         with self.machine.entered(site, id(closure.node)):
-            return self._walk(closure.segment, closure.node, args, keywords, state, None, None, (scope,), frozenset())
+            own = _nonlocals(closure.node) & scope.keys()
+            return self._walk(
+                closure.segment, closure.node, args, keywords, state, None, None, (scope,), frozenset(), own
+            )
 
     def _walk(
         self,
@@ -81,12 +84,13 @@ class Functions:
         receiver: Obj | None,
         scopes: tuple[Mapping[str, Value], ...],
         local_names: frozenset[str],
+        shared: frozenset[str] = frozenset(),
     ) -> Value:
         from recipe_lint.trace.frames import Frame  # noqa: PLC0415
 
         machine = self.machine
         frame = Frame(segment, segment.module, owner, receiver, scopes, local_names)
-        inside = State(state.guard, {}, state.heap)
+        inside = State(state.guard, {name: scopes[0][name] for name in shared}, state.heap)
         self._bind(node.params, args, keywords, inside, frame)
         if isinstance(node, cst.Lambda):
             value = machine.expressions.value(node.body, inside, frame)
@@ -97,7 +101,11 @@ class Functions:
         machine.statements.block(node.body, inside, frame)
         machine.element_depth, machine.name_tests = outer
         ends = [*frame.returns, (inside, NONE)]
-        after = join([State(s.guard, {}, s.heap, s.exit) for s, _ in ends], machine.collapse)
+        kept = [
+            State(s.guard, {name: s.env[name] for name in shared if name in s.env}, s.heap, s.exit) for s, _ in ends
+        ]
+        after = join(kept, machine.collapse)
+        state.env |= after.env
         # Where only the bound on guards has widened the end of the callee, it is the entry that is known exactly.
         widened = after.guard.approximate and not state.guard.approximate
         state.heap, state.exit = after.heap, after.exit
@@ -137,6 +145,15 @@ class Functions:
         if parameter.default is None:
             return self.machine.new("parameter", parameter.name.value)
         return self.machine.expressions.value(parameter.default, State(state.guard, {}, state.heap), frame)  # type: ignore[arg-type]
+
+
+def _nonlocals(node: cst.FunctionDef | cst.Lambda) -> frozenset[str]:
+    """The names that a nested function declares nonlocal at its top level."""
+    if isinstance(node, cst.Lambda) or not isinstance(node.body, cst.IndentedBlock):
+        return frozenset()
+    lines = (line.body for line in node.body.body if isinstance(line, cst.SimpleStatementLine))
+    found = (item for line in lines for item in line if isinstance(item, cst.Nonlocal))
+    return frozenset(name.name.value for item in found for name in item.names)
 
 
 def _locals(node: FunctionNode) -> frozenset[str]:

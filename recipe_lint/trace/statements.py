@@ -98,8 +98,7 @@ class Statements:
                 self._branch(current.orelse.body, otherwise, frame, tests)
             outcomes.append(otherwise)
             break
-        self._assume(outcomes, entries, base)
-        state.become(self.machine.join(outcomes))
+        self._meet(outcomes, entries, base, state)
         if all(o.guard == entry for o, entry in zip(outcomes, entries, strict=True)):
             state.guard = base
 
@@ -120,6 +119,17 @@ class Statements:
         self.block(suite, state, frame)
         self.machine.element_depth -= selective
         self.machine.name_tests = outer
+
+    def _meet(self, outcomes: list[State], entries: list[Guard], base: Guard, state: State) -> None:
+        """Go on after the arms of a branch, of which some may only raise."""
+        self._assume(outcomes, entries, base)
+        state.become(self.machine.join(outcomes))
+        if state.dead or base.always or self.try_depth:
+            return
+        # Inside another branch, what an arm that raises rules out would tell that branch from its siblings for good.
+        for outcome, entry in zip(outcomes, entries, strict=True):
+            if outcome.dead and outcome.exit == "raise":
+                state.guard |= entry
 
     def _assume(self, outcomes: list[State], entries: list[Guard], base: Guard) -> None:
         """Where some arms only raise, what the others rest on must hold for the run to go on at all."""
@@ -160,8 +170,7 @@ class Statements:
             outcomes.append(then)
         outcomes.append(rest)
         entries.append(rest.guard)
-        self._assume(outcomes, entries, base)
-        state.become(self.machine.join(outcomes))
+        self._meet(outcomes, entries, base, state)
 
     def _pattern(self, pattern: cst.MatchPattern, subject: Value, state: State, frame: Frame) -> Guard:
         code = frame.segment.code(pattern)
@@ -292,7 +301,8 @@ class Statements:
         if not after.impossible:
             if not self.try_depth:
                 self._must_hold(after, state.guard)
-            state.guard = after
+            if self.try_depth or state.guard.always:
+                state.guard = after
 
     def _delete(self, node: cst.Del, state: State, _frame: Frame) -> None:
         targets = [e.value for e in node.target.elements] if isinstance(node.target, cst.Tuple) else [node.target]

@@ -487,8 +487,8 @@ def test_a_component_loaded_in_the_constructor_that_a_patch_installs(write: Writ
     )
     assert recipe.steps() == [
         "load kit model",
-        "load direct encoder",
-        "freeze direct encoder",
+        "load direct model.model.visual.encoder",
+        "freeze direct model.model.visual.encoder",
         "patch kit model",
         "freeze kit model",
         "optimizer kit model",

@@ -342,8 +342,8 @@ def test_a_module_of_the_project_with_the_model_inside(write: Write) -> None:
     """
     recipe = write(engine("model = Wrapper('path')\nmodel.freeze()\nreturn parallelize_model(model)", head=head))
     assert recipe.steps() == [
-        "load direct backbone",
-        "freeze direct backbone",
+        "load direct model.backbone",
+        "freeze direct model.backbone",
         "parallelize kit model",
         "optimizer kit model",
     ]
