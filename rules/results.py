@@ -138,7 +138,7 @@ class ReturnsUnpreparedModel(Rule):
             in_place if event.step == "parallelize" else "The compiled wrapper is never called: training runs eagerly.",
             "return the wrapped model",
             event.guard & guard,
-            event.may,
+            event.may or (event.guard & guard).approximate,
             names,
             ((note.site, "returns the inner model"),),
             None,

@@ -14,31 +14,36 @@ from recipe_lint.lint.finding import Consequence, Finding, Severity
 
 def attach_consequences(findings: Sequence[Finding]) -> list[Finding]:
     """Group the findings of one trace by shared anchors; the order of the input does not matter."""
-    rest = sorted(findings, key=lambda finding: finding.sort_key)
-    degree = {
-        id(finding): sum(1 for other in rest if other is not finding and _linked(finding, other)) for finding in rest
-    }
-    rest.sort(
-        key=lambda f: (-f.severity, f.certainty != "certain", -degree[id(f)], *map(str, f.sort_key[:1]), f.sort_key[1:])
+    order = sorted(findings, key=lambda finding: finding.sort_key)
+    holders: dict[str, set[int]] = {}
+    for number, finding in enumerate(order):
+        for anchor in finding.anchors:
+            holders.setdefault(anchor, set()).add(number)
+
+    def linked_to(finding: Finding) -> set[int]:
+        return set().union(*(holders[anchor] for anchor in finding.anchors))
+
+    degree = [len(linked_to(finding)) for finding in order]
+    queue = sorted(
+        range(len(order)),
+        key=lambda n: (-order[n].severity, order[n].certainty != "certain", -degree[n], order[n].sort_key),
     )
+    left = set(queue)
     kept: list[Finding] = []
-    while rest:
-        head = rest.pop(0)
-        linked = [other for other in rest if _linked(head, other)]
+    for number in queue:
+        if number not in left:
+            continue
+        head = order[number]
+        left.discard(number)
+        group = linked_to(head) & left
+        touched = {anchor for n in group for anchor in order[n].anchors}
         # A mere convention that touches the group anywhere is no cause of its own.
-        linked += [
-            other
-            for other in rest
-            if other not in linked and other.severity is Severity.info and any(_linked(other, it) for it in linked)
-        ]
-        rest = [other for other in rest if other not in linked]
+        group |= {n for n in left if order[n].severity is Severity.info and not touched.isdisjoint(order[n].anchors)}
+        left -= group
+        linked = (order[n] for n in group)
         consequences = sorted(
             (Consequence(o.code, o.name, o.severity, o.span, o.message) for o in linked),
-            key=lambda c: (c.span, c.code),
+            key=lambda c: (c.span, c.code, c.message),
         )
         kept.append(replace(head, consequences=tuple(dict.fromkeys(consequences))))
     return kept
-
-
-def _linked(first: Finding, second: Finding) -> bool:
-    return bool(set(first.anchors) & set(second.anchors))

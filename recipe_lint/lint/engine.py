@@ -168,29 +168,29 @@ class Judge:
                 self.judged.setdefault(other.display, (origin.recipe, origin.engine))
                 self.suppressions.read(other)
         subject = Subject(trace, scope.protocol, stages.stages)
-        drafts = [draft for rule in scope.pack.rules for draft in self._run_rule(rule, subject, scope, origin)]
-        findings = []
-        for draft in drafts:
-            if scope.selector.ignored_in_file(draft.code, draft.site.span.path):
-                continue
-            if self.suppressions.covers(draft.code, places(draft)):
-                continue
-            level = scope.selector.severity(draft.code)
-            override = level if isinstance(level, Severity) else None
-            findings.append(build(draft, origin, trace, self.comments, override))
+        findings = [found for rule in scope.pack.rules for found in self._run_rule(rule, subject, scope, origin)]
         self.result.groups.append(findings)
         self._count_calls(trace, origin)
 
-    def _run_rule(self, rule: type[Rule], subject: Subject, scope: Scope, origin: Origin) -> list[Draft]:
+    def _run_rule(self, rule: type[Rule], subject: Subject, scope: Scope, origin: Origin) -> list[Finding]:
         if not scope.selector.enabled(rule.code):
             return []
         try:
-            return list(rule().check(subject))
+            drafts = [draft for draft in rule().check(subject) if not self._is_silenced(draft, scope)]
+            level = scope.selector.severity(rule.code)
+            override = level if isinstance(level, Severity) else None
+            return [build(draft, origin, subject.trace, self.comments, override) for draft in drafts]
         except Exception as error:  # one rule that fails must not take the others with it
             self.result.errors.append(
                 f"{origin.recipe}: rule {rule.code} failed on {origin.engine} ({type(error).__name__}: {error})"
             )
             return []
+
+    def _is_silenced(self, draft: Draft, scope: Scope) -> bool:
+        """Whether configuration or a suppression keeps a draft from being a finding."""
+        if scope.selector.ignored_in_file(draft.code, draft.site.span.path):
+            return True
+        return self.suppressions.covers(draft.code, places(draft))
 
     def _count_calls(self, trace: Trace, origin: Origin) -> None:
         models = {event.object for event in trace.events}

@@ -136,6 +136,17 @@ class Trace:
         for step in steps:
             yield from self._by_step.get(step, ())
 
+    @cached_property
+    def _by_kind(self) -> dict[tuple[str, object], tuple[Event, ...]]:
+        found: dict[tuple[str, object], list[Event]] = {}
+        for event in self.events:
+            found.setdefault((event.step, event.trait("kind")), []).append(event)
+        return {key: tuple(events) for key, events in found.items()}
+
+    def of_kind(self, step: str, kind: str) -> tuple[Event, ...]:
+        """Events of one step whose trait ``kind`` is this one, in order."""
+        return self._by_kind.get((step, kind), ())
+
     def noted(self, kind: str) -> Iterator[Note]:
         """Notes of one kind, in order."""
         return (note for note in self.notes if note.kind == kind)

@@ -121,7 +121,8 @@ def narrow(value: Value, guard: Guard) -> list[tuple[Guard, Value]]:
         return [(guard, value)]
     found = []
     for condition, option in value.options:
-        both = guard if guard.implies(condition) else guard & condition
+        # A condition past the bound keeps saying that it is approximate.
+        both = guard if guard.implies(condition) and not condition.approximate else guard & condition
         if not both.impossible:
             found.append((both, option))
     return found

@@ -47,10 +47,9 @@ def alternates(event: Event, subject: Subject, since: int = -1) -> bool:
     The other switch stands in the training step too, or in the same function: after a freeze, before an unfreeze. Only
     switches after the event with index ``since`` count.
     """
-    for other in subject.trace.of("freeze"):
+    counterpart = {"freeze": "unfreeze", "unfreeze": "freeze"}.get(str(event.trait("kind")), "")
+    for other in subject.trace.of_kind("freeze", counterpart):
         if other.object != event.object or other.index <= since or not overlaps(other.path, event.path):
-            continue
-        if {event.trait("kind"), other.trait("kind")} != {"freeze", "unfreeze"}:
             continue
         if in_training_step(event, subject) and in_training_step(other, subject):
             return True

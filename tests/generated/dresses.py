@@ -28,7 +28,7 @@ class Step:
 STEPS = {
     step.name: step
     for step in (
-        Step("patch", "{engine}.model_kit.apply_model_patches", "patch_fns=put_tower_in"),
+        Step("patch", "{engine}.model_kit.apply_model_patches", "patch_fns=[put_tower_in, replace_forward]"),
         Step("token_loss", "{engine}.loss_kit.apply_chunked_token_loss_patch"),
         Step("freeze", "{engine}.model_kit.apply_freeze_policy", "freeze_vit=True, freeze_llm=False"),
         Step("upcast", "keep_in_float32", "", "nothing"),
@@ -45,6 +45,7 @@ Line = tuple[str, str]
 _HEADER = """\
 import logging
 from functools import partial
+from types import MethodType
 
 import torch
 from torch import nn
@@ -61,8 +62,16 @@ class Tower(nn.Module):
         self.proj = nn.Linear(8, 8)
 
 
+def forward(self, *args, **kwargs):
+    return self.model(*args, **kwargs)
+
+
 def put_tower_in(model):
     model.model.visual = Tower()
+
+
+def replace_forward(model):
+    model.forward = MethodType(forward, model)
 
 
 def keep_in_float32(model):
@@ -320,7 +329,9 @@ def half_in_the_base(steps: Sequence[Step]) -> Recipe:
     first = " ".join(step.name for step in steps[:half])
     prepare = [("model = super().prepare_model()", first), *body(steps[half:]), ("return model", "")]
     engine = [("class GeneratedEngine(BaseEngine):", ""), ("    def prepare_model(self):", ""), *indent(prepare, 2)]
-    imports = plain(_HEADER + "\nfrom .base import BaseEngine, keep_in_float32, keep_optimizer, put_tower_in\n")
+    imports = plain(
+        _HEADER + "\nfrom .base import BaseEngine, keep_in_float32, keep_optimizer, put_tower_in, replace_forward\n"
+    )
     return Recipe(
         {
             "engine/base.py": module(plain(_HEADER), plain(_HELPERS), engine_class(base, name="BaseEngine")),

@@ -185,7 +185,7 @@ def test_modules_that_import_each_other(tree: Path) -> None:
     put(
         tree,
         "recipes/ring/a.py",
-        f"from .b import *\nfrom .b import second, nowhere\n{head}\n\ndef first(model):\n    return second(DDP(model))\n",
+        f"from .b import *\nfrom .b import second, no\n{head}\n\ndef first(model):\n    return second(DDP(model))\n",
     )
     put(
         tree,
@@ -226,7 +226,7 @@ def test_classes_that_inherit_from_each_other(tree: Path) -> None:
 
 def test_helpers_that_call_each_other(tree: Path) -> None:
     text = WRONG_TEXT.replace("        return model\n", "        return ping(model)\n")
-    text += "\n\ndef ping(model):\n    return pong(model)\n\n\ndef pong(model):\n    return ping(model) if model else model\n"
+    text += "\n\ndef ping(model):\n    return pong(model)\n\n\ndef pong(model):\n    return ping(model)\n"
     put(tree, "recipes/ring/engine.py", text)
     result, own = judge(tree)
     assert own == []

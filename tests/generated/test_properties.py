@@ -58,7 +58,7 @@ def consequences(finding: Finding) -> list[str]:
     return sorted(consequence.code for consequence in finding.consequences)
 
 
-@moderate(250)
+@moderate(150)
 @given(bodies(rough=True))
 def test_tracing_ends_and_never_raises(body: Body) -> None:
     text = render(body)
@@ -69,7 +69,7 @@ def test_tracing_ends_and_never_raises(body: Body) -> None:
     assert not {"RL001", "RL002"} & {finding.code for finding in result.findings}
 
 
-@moderate(40)
+@moderate(20)
 @given(st.lists(bodies(rough=True), min_size=2, max_size=4), st.randoms(use_true_random=False))
 def test_the_same_input_gives_the_same_report(many: list[Body], random: Random) -> None:
     files = {f"recipes/r{number}/engine/engine.py": render(body) for number, body in enumerate(many)}
@@ -83,7 +83,7 @@ def test_the_same_input_gives_the_same_report(many: list[Body], random: Random) 
         assert render_json(first, show_unknown=True) == render_json(second, show_unknown=True)
 
 
-@moderate(80)
+@moderate(50)
 @given(bodies(rough=True))
 def test_names_of_locals_do_not_matter(body: Body) -> None:
     names = {"A": "zz_first", "B": "zz_second", "K": "zz_tool", "C": "zz_options", "X": "zz_when"}
@@ -110,7 +110,7 @@ def test_names_of_locals_do_not_matter(body: Body) -> None:
     assert sorted(map(repr, first)) == sorted(map(repr, second))
 
 
-@moderate(80)
+@moderate(50)
 @given(bodies(rough=True), st.randoms(use_true_random=False))
 def test_blank_lines_and_comments_do_not_matter(body: Body, random: Random) -> None:
     text = render(body)
@@ -132,7 +132,7 @@ def test_blank_lines_and_comments_do_not_matter(body: Body, random: Random) -> N
     assert first == second
 
 
-@moderate(80)
+@moderate(50)
 @given(bodies(rough=False, calls=1), st.data(), st.booleans())
 def test_a_step_moved_to_a_helper_is_the_same_step(body: Body, data: st.DataObject, as_function: bool) -> None:
     numbers = data.draw(st.frozensets(st.integers(0, count_steps(body) - 1), min_size=1))
@@ -145,7 +145,7 @@ def test_a_step_moved_to_a_helper_is_the_same_step(body: Body, data: st.DataObje
     assert first == second
 
 
-@moderate(80)
+@moderate(50)
 @given(bodies(rough=False))
 def test_nested_calls_are_two_statements(body: Body) -> None:
     nested, split = judge(render(body)), judge(render(body, Shape(split=True)))
