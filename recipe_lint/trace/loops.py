@@ -9,7 +9,7 @@ import libcst as cst
 from recipe_lint.trace.events import Site
 from recipe_lint.trace.frames import Frame, Loop
 from recipe_lint.trace.guards import ALWAYS, Guard
-from recipe_lint.trace.state import State
+from recipe_lint.trace.state import State, alternatives
 from recipe_lint.trace.values import (
     Alternatives,
     Const,
@@ -44,7 +44,16 @@ class Loops:
         for guard, option in self.machine.options(iterated, state):
             condition = ALWAYS if guard is state.guard else guard
             found += [(condition & g, v) for g, v in self._rounds_of(option, state)]
-        return found[:MAX_ROUNDS]
+        return found if len(found) <= MAX_ROUNDS else [(ALWAYS, alternatives(found, self.machine.collapse))]
+
+    def _bounded(self, rounds: list[tuple[Guard, Value]]) -> list[tuple[Guard, Value]]:
+        """Loops inside loops multiply their rounds: past the bound one round stands for all, with any of the items."""
+        product = len(rounds)
+        for count in self.machine.unrolled:
+            product *= max(count, 1)
+        if product <= MAX_ROUNDS or len(rounds) <= 1:
+            return rounds
+        return [(ALWAYS, alternatives(rounds, self.machine.collapse))]
 
     def _rounds_of(self, value: Value, state: State) -> list[tuple[Guard, Value]]:
         match value:
@@ -75,10 +84,11 @@ class Loops:
     def for_loop(self, node: cst.For, state: State, frame: Frame) -> None:
         """Run the body once for each round that is known, once symbolically where the rounds are not."""
         iterated = self.machine.expressions.value(node.iter, state, frame)
-        rounds = self.rounds(iterated, state)
+        rounds = self._bounded(self.rounds(iterated, state))
         loop = Loop(node, iterated)
         frame.loops.append(loop)
         outer = self.machine.rounds
+        self.machine.unrolled.append(len(rounds))
         for number, (guard, item) in enumerate(rounds):
             self.machine.rounds = (*outer, number)
             before = state.fork(state.guard)
@@ -97,6 +107,7 @@ class Loops:
             if state.dead:
                 break
         self.machine.rounds = outer
+        self.machine.unrolled.pop()
         frame.loops.pop()
         if node.orelse is not None and not state.dead:
             self.machine.statements.block(node.orelse.body, state, frame)

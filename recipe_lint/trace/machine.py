@@ -68,6 +68,7 @@ class Machine:
         self._numbers = 0
         self.element_depth = 0
         self.rounds: tuple[int, ...] = ()
+        self.unrolled: list[int] = []
         self.name_tests: list[str] = []
         self.bare_call: cst.CSTNode | None = None
         self.patch_sink: list[tuple[tuple[str, ...], str]] | None = None

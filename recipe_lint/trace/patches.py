@@ -57,10 +57,13 @@ class Patches:
             machine.steps.emit("patch", form, target, site, state, call=site.code, traits={"effect": "unknown"})
             return target
         result = target
-        for guard, function in self._patch_list(functions, state):
+        outer = machine.rounds
+        for number, (guard, function) in enumerate(self._patch_list(functions, state)):
             inner = state.fork(state.guard & guard)
             if inner.dead:
                 continue
+            # The patches of one list are steps of their own, one after the other, at one call.
+            machine.rounds = (*outer, number)
             effect, paths, returned = self._open_patch(function, result, site, inner)
             machine.steps.emit(
                 "patch", form, target, site, inner, call=site.code, traits={"effect": effect, "paths": tuple(paths)}
@@ -68,6 +71,7 @@ class Patches:
             state.heap = inner.heap
             if not isinstance(returned, Const):
                 result = returned
+        machine.rounds = outer
         return result
 
     def _patch_list(self, functions: Value, state: State) -> list[tuple[Guard, Value]]:

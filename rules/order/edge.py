@@ -17,17 +17,15 @@ CHAIN = (
     "load",
     "patch",
     "token_loss",
-    "adapter",
     "freeze",
     "upcast",
     "checkpointing",
     "compile",
-    "tensor_parallel",
     "parallelize",
     "optimizer",
 )
-
-
+# Steps that most recipes do not take, and what follows each.
+_BETWEEN = {"adapter": "freeze", "tensor_parallel": "parallelize"}
 MAX_COUNTERPARTS = 8
 
 
@@ -125,12 +123,12 @@ class EdgeRule(Rule):
         if edge.primary == "before":
             site, other, event, counter = second, first, late, early
             message = f"{before} must come before {after}, but runs after it"
-            help_text = f"move it above the {after} step{_line(other)}"
+            help_text = f"move it above the {after} step{_line(other, site)}"
             expected = _next_step(protocol, early.step)
         else:
             site, other, event, counter = first, second, early, late
             message = f"{after} must come after {before}, but runs before it"
-            help_text = f"move it below the {before} step{_line(other)}"
+            help_text = f"move it below the {before} step{_line(other, site)}"
             expected = before
         message = f"{message}; expected next: {expected}"
         label = before if edge.primary == "before" else after
@@ -217,11 +215,14 @@ def pick(edge: Edge, keys: tuple[str, ...]) -> Severity | None:
     return None
 
 
-def _line(site: Site) -> str:
-    return f" (line {site.span.line})"
+def _line(site: Site, own: Site) -> str:
+    """Where the other call stands, unless both stand on one line (the rounds of a loop)."""
+    return "" if site.span.line == own.span.line else f" (line {site.span.line})"
 
 
 def _next_step(protocol: Protocol, step: str) -> str:
+    if step in _BETWEEN:
+        return protocol.title(_BETWEEN[step])
     if step in CHAIN and CHAIN.index(step) + 1 < len(CHAIN):
         return protocol.title(CHAIN[CHAIN.index(step) + 1])
     return "the training step"

@@ -44,10 +44,9 @@ class PatchAfterFreeze(PatchRule):
     train although the policy says frozen. A patch that replaces a method is harmless here.
 
     ## Known limits
-    Whether the new modules lie in the part that was frozen is not checked: a new head on a model that was frozen
-    whole, as in transfer learning, trains as it should and is reported all the same. What a patch does through a
-    library is unknown. A global patch that takes no model is no step, and a freeze that runs again afterwards settles
-    the matter.
+    A new head on a model that was frozen whole, as in transfer learning, trains as it should and is not reported; nor
+    are new modules outside the part that was frozen. What a patch does through a library is unknown. A global patch
+    that takes no model is no step, and a freeze that runs again afterwards settles the matter.
 
     ## Example
     ```python
